@@ -1,6 +1,7 @@
 //! The adapters of tool-core: to providers, transports, stores, telemetry and other frameworks.
 //!
-//! Declarations, protocols, provider tools and the lint need no feature. Everything else is behind a feature.
+//! Declarations, protocols, provider tools and the lint need no feature. Everything else is behind
+//! a feature.
 //!
 //! # Features
 //!
@@ -92,10 +93,13 @@ pub mod interop {
     pub use tool_adapters_interop::rig;
 }
 
-/// Providers: declarations of tools in a provider's form, and protocols that read and write its messages.
+/// Providers: declarations of tools in a provider's form, and protocols that read and write its
+/// messages.
 ///
-/// - [`declare`](fn@declare): tools in a provider's form, with a [`Report`] on what the form cannot express
-/// - [`protocol`]: a provider's bytes as [`Event`](providers::Event)s, and requests and results in the provider's form
+/// - [`declare`](fn@declare): tools in a provider's form, with a [`Report`] on what the form cannot
+///   express
+/// - [`protocol`]: a provider's bytes as [`Event`](providers::Event)s, and requests and results in
+///   the provider's form
 /// - [`lint`](fn@lint): the findings for all providers at once
 /// - [`manifest`](providers::manifest): the manifest with the declarations of each provider
 /// - [`provider_tools`](providers::provider_tools): tools that providers run themselves

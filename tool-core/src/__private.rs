@@ -46,8 +46,8 @@ pub use inventory;
 pub use schemars;
 pub use serde;
 
-/// The names that generated code imports at once. They are other names than those of the language's prelude, as the user's
-/// module may define those differently.
+/// The names that generated code imports at once. They are other names than those of the language's
+/// prelude, as the user's module may define those differently.
 pub mod prelude {
     pub use crate::arguments::fields::ArgumentSource as __Source;
     pub use crate::schema::parameter::{Constraint as __Limit, Parameter as __Row};

@@ -1,4 +1,5 @@
-//! Tools for language models: an ordinary method under [`#[tool]`](macro@tool) becomes a tool that any model can call.
+//! Tools for language models: an ordinary method under [`#[tool]`](macro@tool) becomes a tool that
+//! any model can call.
 //!
 //! ```standalone_crate
 //! use tool_core::{RunContext, ToolContext, tool};
@@ -18,13 +19,16 @@
 //! # }
 //! ```
 //!
-//! - **Writing tools**: [`tool`](macro@tool), [`toolset`](macro@toolset), [`prompt`](macro@prompt), [`resource`](macro@resource),
+//! - **Writing tools**: [`tool`](macro@tool), [`toolset`](macro@toolset), [`prompt`](macro@prompt),
+//!   [`resource`](macro@resource),
 //!   [`ToolError`](derive@ToolError),
 //!   [`ToolOutput`], [`Timestamp`], [`RunContext`], and [`FromRunContext`] for other values of a run.
-//! - **Tool contexts**: [`ToolContext`], [`Registry`], [`ToolsetExt`], [`FunctionTool::raw`], [`ProviderTool`].
+//! - **Tool contexts**: [`ToolContext`], [`Registry`], [`ToolsetExt`], [`FunctionTool::raw`],
+//!   [`ProviderTool`].
 //! - **Calls**: [`ToolContext::call`] and its [`ToolResponse`]; see [`call`].
 //! - **Sessions and limits**: [`Runtime`], [`Session`] and [`Policy`]; see [`session`].
-//! - **Configuration and secrets**: [`Configure`], [`Secret`], and [`agents`] for records in a database.
+//! - **Configuration and secrets**: [`Configure`], [`Secret`], and [`agents`] for records in a
+//!   database.
 //! - **Descriptions**: [`ToolDefinition`], and [`describe`] for actions, guides and the manifest.
 //! - **Tracing and cost**: [`trace`].
 //! - **Testing**: [`testing`].

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 /// Returns the first `limit` characters of `text`, followed by `...` if the text is longer.
 ///
-/// Characters are Unicode scalars, so none is cut in the middle. Use it for long texts inside a result, for example the body
-/// of a letter.
+/// Characters are Unicode scalars, so none is cut in the middle. Use it for long texts inside a
+/// result, for example the body of a letter.
 ///
 /// ```
 /// use tool_core::text::truncate;
@@ -40,8 +40,8 @@ pub(crate) fn prefix(text: &str, bytes: usize) -> &str {
     text.get(..end).unwrap_or_default()
 }
 
-/// Counts the characters (Unicode scalars) of a text. Nearly all results are ASCII, and checking for ASCII costs a tenth
-/// of counting.
+/// Counts the characters (Unicode scalars) of a text. Nearly all results are ASCII, and checking
+/// for ASCII costs a tenth of counting.
 #[inline]
 pub(crate) fn characters(text: &str) -> usize {
     if text.is_ascii() {
@@ -65,8 +65,8 @@ pub(crate) fn first_sentence(text: &str) -> String {
     paragraph.get(..end).unwrap_or(&paragraph).to_owned()
 }
 
-/// Returns the end of the first sentence: after a full stop before a blank, unless the text continues in lower case or the
-/// stop belongs to an abbreviation.
+/// Returns the end of the first sentence: after a full stop before a blank, unless the text
+/// continues in lower case or the stop belongs to an abbreviation.
 fn sentence_end(text: &str) -> usize {
     for (at, stop) in text
         .char_indices()
@@ -105,8 +105,9 @@ pub(crate) fn of_panic(panic: Box<dyn Any + Send>) -> String {
     })
 }
 
-/// Escapes the characters of a text that a person does not see or that change the order in which others are shown, as Rust
-/// writes them. For texts of models and of other programs that a person reads.
+/// Escapes the characters of a text that a person does not see or that change the order in which
+/// others are shown, as Rust writes them. For texts of models and of other programs that a person
+/// reads.
 ///
 /// ```
 /// assert_eq!(tool_core::text::escape_invisible("user\u{202e}fdp.exe\n"), r"user\u{202e}fdp.exe\n");
@@ -124,7 +125,8 @@ pub fn escape_invisible(text: &str) -> String {
     escaped
 }
 
-/// Escapes the same characters in a JSON text as JSON writes them, so that the text means the same. Line ends and blanks stay.
+/// Escapes the same characters in a JSON text as JSON writes them, so that the text means the same.
+/// Line ends and blanks stay.
 ///
 /// ```
 /// use tool_core::text::escape_invisible_json;
@@ -152,8 +154,8 @@ pub fn escape_invisible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Returns true for a control, and for a character that turns the direction of text, joins it, or shows nothing. Readers do
-/// not see it, and may be misled by it.
+/// Returns true for a control, and for a character that turns the direction of text, joins it, or
+/// shows nothing. Readers do not see it, and may be misled by it.
 pub(crate) fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -163,8 +165,8 @@ pub(crate) fn is_invisible(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Returns true if a name matches a pattern, in which each `*` stands for any text. Takes time in proportion to the
-/// product of both lengths at most.
+/// Returns true if a name matches a pattern, in which each `*` stands for any text. Takes time in
+/// proportion to the product of both lengths at most.
 ///
 /// ```
 /// use tool_core::text::matches_wildcards;
@@ -202,8 +204,8 @@ pub fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Decodes hexadecimal digits in place. Returns false for another number of digits than `bytes` need, and for other
-/// characters.
+/// Decodes hexadecimal digits in place. Returns false for another number of digits than `bytes`
+/// need, and for other characters.
 pub(crate) fn decode_hex(digits: &str, bytes: &mut [u8]) -> bool {
     let value = |digit: u8| {
         char::from(digit)
@@ -221,8 +223,8 @@ pub(crate) fn decode_hex(digits: &str, bytes: &mut [u8]) -> bool {
     valid
 }
 
-/// A tool's name, cheap to copy into every response: a constant, as most are, or a shared text. A constant needs no
-/// reference count, over which calls in many threads would contend.
+/// A tool's name, cheap to copy into every response: a constant, as most are, or a shared text. A
+/// constant needs no reference count, over which calls in many threads would contend.
 #[derive(Clone)]
 pub(crate) enum Name {
     Static(&'static str),

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 /// The longest time that is added to an instant: a hundred years.
 pub const CENTURY: Duration = Duration::from_secs(24 * 365 * 100 * 3_600);
 
-/// Returns the instant after a time of any length. More than [`CENTURY`] counts as a century, because adding a longer time
-/// to an instant may panic.
+/// Returns the instant after a time of any length. More than [`CENTURY`] counts as a century,
+/// because adding a longer time to an instant may panic.
 ///
 /// ```
 /// use std::time::Duration;
@@ -49,15 +49,17 @@ pub(crate) fn milliseconds(time: Duration) -> String {
     }
 }
 
-/// A reading of the processor's counter, which takes a third of the time of the system's clock. Where the processor has no
-/// steady counter, this is the system's clock.
+/// A reading of the processor's counter, which takes a third of the time of the system's clock.
+/// Where the processor has no steady counter, this is the system's clock.
 ///
-/// Only the time between two readings is meaningful, as the counter drifts from the system's clock in hours.
+/// Only the time between two readings is meaningful, as the counter drifts from the system's clock
+/// in hours.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CallInstant(u64);
 
 impl CallInstant {
-    /// Prepares the clock, so that no call has to: the counter is compared with the system's clock for a millisecond.
+    /// Prepares the clock, so that no call has to: the counter is compared with the system's clock
+    /// for a millisecond.
     pub(crate) fn calibrate() {
         LazyLock::force(&CLOCK);
     }

@@ -1,4 +1,5 @@
-//! Doc comments, split into the description for the model, the list of parameters and the description of the result.
+//! Doc comments, split into the description for the model, the list of parameters and the
+//! description of the result.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
 use quote::quote;
@@ -43,7 +44,8 @@ pub(crate) enum DocContent {
     Line(String),
     /// A macro such as `include_str!(..)`, whose text only the compiler knows.
     Macro(Box<Expr>),
-    /// A macro below a section that is left out. Its text is left out too, unless it begins a section of its own.
+    /// A macro below a section that is left out. Its text is left out too, unless it begins a
+    /// section of its own.
     OwnSection(Box<Expr>),
 }
 
@@ -312,7 +314,8 @@ fn section_of(title: &str) -> Section {
     }
 }
 
-/// Adds a line of the list: ``* `title` - Event title``, `- title: Event title`, or the continuation of an item.
+/// Adds a line of the list: ``* `title` - Event title``, `- title: Event title`, or the
+/// continuation of an item.
 fn push_argument(
     arguments: &mut Vec<DocArgument>,
     line: &str,

@@ -1,7 +1,7 @@
 //! The output beside errors.
 //!
-//! It contains the user's own item, so that the editor keeps working, and the impls that other code needs, so that one
-//! mistake is not reported many times.
+//! It contains the user's own item, so that the editor keeps working, and the impls that other code
+//! needs, so that one mistake is not reported many times.
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};

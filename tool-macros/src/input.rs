@@ -1,4 +1,5 @@
-//! The user's items: `impl` blocks and functions. Bodies stay raw tokens, so that half-typed code still expands.
+//! The user's items: `impl` blocks and functions. Bodies stay raw tokens, so that half-typed code
+//! still expands.
 
 use proc_macro2::{Delimiter, Group, Ident, TokenStream, TokenTree};
 use syn::ext::IdentExt as _;

@@ -29,7 +29,8 @@ pub(crate) fn camel_case(name: &str) -> String {
     camel
 }
 
-/// Converts `GoogleCalendar` to `google_calendar`, `HTTPClient` to `http_client` and `Kb2` to `kb2`.
+/// Converts `GoogleCalendar` to `google_calendar`, `HTTPClient` to `http_client` and `Kb2` to
+/// `kb2`.
 pub(crate) fn snake_case(name: &str) -> String {
     let mut snake = String::with_capacity(name.len() + 4);
     let mut letters = name.chars().peekable();

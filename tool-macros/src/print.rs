@@ -96,7 +96,8 @@ fn is_consumed(attr: &Attribute) -> bool {
     is_ours || attr.path().is_ident("cfg_attr") && is_mentioned()
 }
 
-/// Removes the consumed attributes from tokens that do not parse, so that rustc does not report them too.
+/// Removes the consumed attributes from tokens that do not parse, so that rustc does not report
+/// them too.
 fn without_consumed(tokens: TokenStream) -> TokenStream {
     let mut left = TokenStream::new();
     let mut trees = tokens.into_iter().peekable();

@@ -120,7 +120,8 @@ pub(crate) fn regrouped(group: &Group, inner: TokenStream) -> Group {
     changed
 }
 
-/// Returns the tokens of an item between its attributes and its braces, for an error about the whole item.
+/// Returns the tokens of an item between its attributes and its braces, for an error about the
+/// whole item.
 pub(crate) fn head_of(mut trees: &[TokenTree]) -> TokenStream {
     while let [TokenTree::Punct(_), TokenTree::Group(_), rest @ ..] = trees {
         trees = rest;
@@ -172,16 +173,17 @@ thread_local! {
     static SITE: Cell<Option<Span>> = const { Cell::new(None) };
 }
 
-/// Returns the span of generated tokens, which resolve apart from the user's: at the tool that is being expanded, or at
-/// the macro's attribute.
+/// Returns the span of generated tokens, which resolve apart from the user's: at the tool that is
+/// being expanded, or at the macro's attribute.
 pub(crate) fn site() -> Span {
     SITE.get().unwrap_or_else(Span::mixed_site)
 }
 
 /// Expands a tool at its place.
 ///
-/// If its tokens were at the attribute, an expression that joins them with the user's would span all tools before it. Then
-/// every change to one of those would have the compiler check this tool again.
+/// If its tokens were at the attribute, an expression that joins them with the user's would span
+/// all tools before it. Then every change to one of those would have the compiler check this tool
+/// again.
 pub(crate) fn expanded_at<T>(place: Span, expand: impl FnOnce() -> T) -> T {
     struct Restore(Option<Span>);
 
@@ -200,8 +202,8 @@ pub(crate) fn generated(name: &str) -> Ident {
     Ident::new(name, site())
 }
 
-/// Returns a span that points at the user's code and resolves like generated code, so that lints and names of the user's
-/// do not apply to it.
+/// Returns a span that points at the user's code and resolves like generated code, so that lints
+/// and names of the user's do not apply to it.
 pub(crate) fn located(tokens: impl ToTokens) -> Span {
     let first = tokens.into_token_stream().into_iter().next();
     first.map_or_else(site, |tree| tree.span().resolved_at(Span::mixed_site()))
@@ -209,8 +211,8 @@ pub(crate) fn located(tokens: impl ToTokens) -> Span {
 
 /// Moves the tokens of a path to another place.
 ///
-/// An expression whose tokens are far apart has a span over all that is between them, and then the compiler checks the
-/// expression again after every change there.
+/// An expression whose tokens are far apart has a span over all that is between them, and then the
+/// compiler checks the expression again after every change there.
 pub(crate) fn respanned(tokens: &TokenStream, place: Span) -> TokenStream {
     let each = tokens.clone().into_iter().map(|tree| {
         let span = place.resolved_at(tree.span());

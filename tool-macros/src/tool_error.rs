@@ -113,7 +113,8 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
             None
         }
     };
-    // The impl is written also if there are errors, so that the tools which return the type compile.
+    // The impl is written also if there are errors, so that the tools which return the type
+    // compile.
     let implementation = error.map(|error| expand(&error));
     let errors = errors.into_tokens();
     quote!(#errors #implementation)

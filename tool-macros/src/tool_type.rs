@@ -12,7 +12,8 @@ use crate::tokens::{generated, located, mentions};
 
 /// Expands `#[tool_type]`.
 ///
-/// Expands to: `#[derive(tool_core::serde::Serialize, ..)] #[serde(crate = "..")] #[schemars(crate = "..")] struct ..`
+/// Expands to:
+/// `#[derive(tool_core::serde::Serialize, ..)] #[serde(crate = "..")] #[schemars(crate = "..")] struct ..`
 pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let (mut errors, mut krate, mut is_input) = (Errors::default(), None, false);
     TOOL_TYPE.read(
@@ -69,8 +70,9 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let (serde, schemars) = (format!("{path}::serde"), format!("{path}::schemars"));
     let span = Span::mixed_site();
     let serialize = (!is_input).then(|| quote_spanned!(span=> #krate::serde::Serialize,));
-    // The derives are also beside errors, so that no other errors follow from a type that lacks its traits. The schemas are
-    // asked for before the type, so that the error that names the feature is printed before that of the derive.
+    // The derives are also beside errors, so that no other errors follow from a type that lacks its
+    // traits. The schemas are asked for before the type, so that the error that names the feature
+    // is printed before that of the derive.
     quote_spanned! {span=>
         #errors
         #foreign_schemas
@@ -81,10 +83,11 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     }
 }
 
-/// Asks for the schemas of fields whose types have the names of types in other crates. The derive does not tell the feature of
-/// schemars that such a type needs.
+/// Asks for the schemas of fields whose types have the names of types in other crates. The derive
+/// does not tell the feature of schemars that such a type needs.
 ///
-/// Expands to: `const _: () = <Uuid as __private::ForeignSchema<__private::schemars_features::uuid1>>::FOUND;`
+/// Expands to:
+/// `const _: () = <Uuid as __private::ForeignSchema<__private::schemars_features::uuid1>>::FOUND;`
 fn foreign_schemas(item: &Item, krate: &TokenStream) -> TokenStream {
     let fields: Vec<&Field> = match item {
         // A constant does not see the parameters of a type.

@@ -50,7 +50,8 @@ pub(crate) enum Command {
     Serve(ServeOptions),
     /// Serve a page that tries the tools in a browser.
     Inspect(InspectOptions),
-    /// List the tools of an OpenAPI document, and the operations that are none. --json prints what --tools reads.
+    /// List the tools of an OpenAPI document, and the operations that are none. --json prints what
+    /// --tools reads.
     #[command(name = "openapi")]
     OpenApi(OpenApiOptions),
     /// Print a script that completes commands, options and the names of tools in a shell.
@@ -95,7 +96,8 @@ pub(crate) struct CallOptions {
     /// The tool.
     #[arg(index = 1, required_unless_present = "batch")]
     pub(crate) name: Option<String>,
-    /// The arguments: text as it is, other values as JSON. KEY:=JSON is always JSON, and A.B=VALUE sets the member B of A.
+    /// The arguments: text as it is, other values as JSON. KEY:=JSON is always JSON, and A.B=VALUE
+    /// sets the member B of A.
     #[arg(index = 2, value_name = "KEY=VALUE", conflicts_with_all = ["args", "batch"])]
     pub(crate) pairs: Vec<String>,
     /// The arguments as one object: JSON, @FILE, or - for standard input. Defaults to no arguments.
@@ -112,7 +114,8 @@ pub(crate) struct CallOptions {
     /// Approve calls that need confirmation.
     #[arg(long)]
     pub(crate) approve: bool,
-    /// The user data of the session, for tools that need it: JSON, or @FILE. The program decides what it reads.
+    /// The user data of the session, for tools that need it: JSON, or @FILE. The program decides
+    /// what it reads.
     #[arg(long, value_name = "JSON")]
     pub(crate) user_data: Option<String>,
 }

@@ -121,7 +121,8 @@ fn read_arguments(
     }
 }
 
-/// Prints the data of a response, or writes its error to the error stream, which also gets the time and the notes.
+/// Prints the data of a response, or writes its error to the error stream, which also gets the time
+/// and the notes.
 fn print_response(response: &ToolResponse, io: &mut CommandIo<'_>) -> Result<(), CommandError> {
     let meta = response.meta();
     if let Some(error) = response.error() {
@@ -155,7 +156,8 @@ fn print_response(response: &ToolResponse, io: &mut CommandIo<'_>) -> Result<(),
     Ok(())
 }
 
-/// Returns the data as text: a text as it is, content part by part, and other data as indented JSON.
+/// Returns the data as text: a text as it is, content part by part, and other data as indented
+/// JSON.
 fn data_text(response: &ToolResponse) -> String {
     if matches!(response.kind(), OutputKind::Unit | OutputKind::Stop) {
         return String::new();

@@ -54,7 +54,8 @@ impl CommandError {
     }
 }
 
-/// The streams of a command, and the look of its text: lines of any length, without colours, unless they are set.
+/// The streams of a command, and the look of its text: lines of any length, without colours, unless
+/// they are set.
 ///
 /// ```
 /// use tool_adapters::cli::{CommandIo, CommandStatus, run};
@@ -88,8 +89,8 @@ pub struct CommandIo<'a> {
 }
 
 impl<'a> CommandIo<'a> {
-    /// Creates the streams of a command. It reads `-` from `input`, and writes results to `output`, and errors, notes
-    /// and progress to `errors`.
+    /// Creates the streams of a command. It reads `-` from `input`, and writes results to `output`,
+    /// and errors, notes and progress to `errors`.
     pub fn new(
         input: &'a mut dyn BufRead,
         output: &'a mut dyn Write,
@@ -121,8 +122,8 @@ impl<'a> CommandIo<'a> {
         self
     }
 
-    /// Shows the progress of work that takes longer than half a second, in one line of the error stream. Needs an async
-    /// runtime with time. Defaults to false.
+    /// Shows the progress of work that takes longer than half a second, in one line of the error
+    /// stream. Needs an async runtime with time. Defaults to false.
     #[must_use]
     pub fn progress(mut self, shown: bool) -> Self {
         self.progress.enabled = shown;
@@ -148,7 +149,8 @@ impl CommandIo<'_> {
         self.print_json_line(&text)
     }
 
-    /// Prints a line of JSON, with characters escaped that a reader does not see or that change the order of others.
+    /// Prints a line of JSON, with characters escaped that a reader does not see or that change the
+    /// order of others.
     pub(crate) fn print_json_line(&mut self, json: &str) -> Result<(), CommandError> {
         self.print_line(&escape_invisible_json(json))
     }
@@ -170,7 +172,8 @@ impl CommandIo<'_> {
             .and_then(|()| self.errors.flush());
     }
 
-    /// Awaits work, and shows its progress while it takes long. The time is that since the progress began.
+    /// Awaits work, and shows its progress while it takes long. The time is that since the progress
+    /// began.
     pub(crate) async fn wait<T>(
         &mut self,
         work: impl Future<Output = T>,

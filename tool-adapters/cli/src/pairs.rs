@@ -58,9 +58,10 @@ impl Members {
     }
 }
 
-/// Returns the JSON of arguments, or every problem of the pairs. `KEY:=JSON` is JSON. With `KEY=VALUE`, a parameter that
-/// takes texts gets the text, and any other the JSON that the text is. Text that is not JSON goes to the tool, which
-/// reports it with the other problems. `A.B=VALUE` sets the member `B` of `A`, unless the tool has a parameter `A.B`.
+/// Returns the JSON of arguments, or every problem of the pairs. `KEY:=JSON` is JSON. With
+/// `KEY=VALUE`, a parameter that takes texts gets the text, and any other the JSON that the text
+/// is. Text that is not JSON goes to the tool, which reports it with the other problems.
+/// `A.B=VALUE` sets the member `B` of `A`, unless the tool has a parameter `A.B`.
 pub(crate) fn read_pairs(pairs: &[String], schema: &Value) -> Result<String, CommandError> {
     let schema = ParameterSchema::new(schema);
     let (mut members, mut problems) = (Members::default(), Vec::new());

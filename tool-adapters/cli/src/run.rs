@@ -21,10 +21,12 @@ use std::sync::Arc;
 use terminal_size::terminal_size_of;
 use tool_core::{RegistryErrors, ToolContext, ToolDefinition};
 
-/// Runs the command line over all linked tools that need no configuration. Meant as the `main` of a binary.
+/// Runs the command line over all linked tools that need no configuration. Meant as the `main` of a
+/// binary.
 ///
-/// Text on a terminal is as wide as the terminal, or as the variable `COLUMNS` says, and has colours. `NO_COLOR` turns
-/// them off, and `CLICOLOR_FORCE` turns them on in a pipe too. `--version` prints the version of this crate.
+/// Text on a terminal is as wide as the terminal, or as the variable `COLUMNS` says, and has
+/// colours. `NO_COLOR` turns them off, and `CLICOLOR_FORCE` turns them on in a pipe too.
+/// `--version` prints the version of this crate.
 ///
 /// ```no_run
 /// use std::process::ExitCode;
@@ -97,8 +99,9 @@ impl CommandLine {
         }
     }
 
-    /// Registers a constructor of [`UserData<T>`](tool_core::UserData) from the JSON of `call --user-data`. You can register
-    /// one for each type: all of them get the same JSON. An error of a constructor is an error of the command.
+    /// Registers a constructor of [`UserData<T>`](tool_core::UserData) from the JSON of
+    /// `call --user-data`. You can register one for each type: all of them get the same JSON. An
+    /// error of a constructor is an error of the command.
     pub fn user_data<T, E>(
         mut self,
         make: impl Fn(Value) -> Result<T, E> + Send + Sync + 'static,
@@ -144,8 +147,8 @@ impl fmt::Debug for CommandLine {
     }
 }
 
-/// Runs one command line over the tools of a context, with the given streams. The first argument is the name of the
-/// program.
+/// Runs one command line over the tools of a context, with the given streams. The first argument is
+/// the name of the program.
 ///
 /// ```
 /// use tool_adapters::cli::{CommandIo, CommandStatus, run};

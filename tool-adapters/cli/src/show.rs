@@ -270,7 +270,8 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Returns the options of a tool as they are named in `#[tool(..)]`, without those that are not set.
+/// Returns the options of a tool as they are named in `#[tool(..)]`, without those that are not
+/// set.
 fn options(tool: &ToolDefinition, file: Option<&Path>) -> Vec<[String; 2]> {
     let returns = match (tool.returns(), tool.output()) {
         (Some(text), _) => Some(one_line(text)),

@@ -20,7 +20,8 @@ pub(crate) const ASIDE: Style = Style::new().dimmed();
 
 /// The columns that no text falls below, however narrow a terminal says it is.
 const MIN_WIDTH: usize = 20;
-/// The columns that a cell of several lines has at least. A table without them lists each row's cells one below the other.
+/// The columns that a cell of several lines has at least. A table without them lists each row's
+/// cells one below the other.
 const MIN_CELL: usize = 12;
 const GAP: usize = 2;
 
@@ -46,8 +47,9 @@ impl TextLayout {
         self.width.map_or(usize::MAX, |width| width.max(MIN_WIDTH))
     }
 
-    /// Returns the text with its invisible characters escaped and its lines broken between words, each line ended. Each line
-    /// begins with `indent` blanks, and continues with as many more as it has itself.
+    /// Returns the text with its invisible characters escaped and its lines broken between words,
+    /// each line ended. Each line begins with `indent` blanks, and continues with as many more as
+    /// it has itself.
     pub(crate) fn lines(self, text: &str, indent: usize) -> String {
         let width = self.columns();
         let mut out = String::new();
@@ -62,8 +64,8 @@ impl TextLayout {
         out
     }
 
-    /// Returns a message of one line, broken between words and indented from its second line on, with its severity
-    /// (`error: `, `warning: `, `note: `) in the severity's colour.
+    /// Returns a message of one line, broken between words and indented from its second line on,
+    /// with its severity (`error: `, `warning: `, `note: `) in the severity's colour.
     pub(crate) fn message(self, message: &str) -> String {
         let mut text = String::new();
         for (at, part) in wrap(message, self.columns().saturating_sub(GAP))
@@ -85,8 +87,9 @@ impl TextLayout {
         text
     }
 
-    /// Formats rows under their headings with aligned columns. If the rows are wider than a line, cells take several
-    /// lines, and where that does not fit either, each row becomes a list. Columns without any text are left out.
+    /// Formats rows under their headings with aligned columns. If the rows are wider than a line,
+    /// cells take several lines, and where that does not fit either, each row becomes a list.
+    /// Columns without any text are left out.
     pub(crate) fn table<const N: usize>(
         self,
         columns: [Column; N],

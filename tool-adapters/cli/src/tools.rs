@@ -7,7 +7,8 @@ use std::path::Path;
 use tool_adapters_providers::mcp::messages::with_hints;
 use tool_core::{FunctionTool, RawTool, RegistryErrors, RunContext, ToolContext, ToolError};
 
-/// Returns the tools of a command line without `--tools`. They are not built if a file has the tools.
+/// Returns the tools of a command line without `--tools`. They are not built if a file has the
+/// tools.
 pub(crate) type ToolSource<'a> = &'a dyn Fn() -> Result<ToolContext, RegistryErrors>;
 
 /// The file of declarations that replaces the linked tools.
@@ -30,8 +31,8 @@ pub(crate) fn open_tools(
     }
 }
 
-/// Reads a file of declarations as tools that return their arguments, and reports all problems of the file. An echo has
-/// no results of the declared schemas, so calls leave out the output schemas.
+/// Reads a file of declarations as tools that return their arguments, and reports all problems of
+/// the file. An echo has no results of the declared schemas, so calls leave out the output schemas.
 pub(crate) fn read_declarations(
     file: ToolFile<'_>,
     output_schemas: bool,
@@ -100,7 +101,8 @@ fn messages(errors: &RegistryErrors) -> Vec<String> {
     errors.iter().map(|error| error.message.clone()).collect()
 }
 
-/// Parses an array of declarations, the result of MCP's `tools/list`, or the JSON-RPC response around it.
+/// Parses an array of declarations, the result of MCP's `tools/list`, or the JSON-RPC response
+/// around it.
 fn parse_entries(text: &[u8]) -> Result<Vec<Value>, String> {
     // Some editors write a byte order mark, which is no part of JSON.
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);

@@ -1,4 +1,5 @@
-//! `call --user-data`: the user data of the session, made from JSON by what the program has registered.
+//! `call --user-data`: the user data of the session, made from JSON by what the program has
+//! registered.
 
 use crate::output::CommandError;
 use serde_json::Value;

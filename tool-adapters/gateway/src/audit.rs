@@ -1,5 +1,5 @@
-//! The audit log: a record of each answered call and each request for a prompt or a resource, with redacted arguments, in a file or
-//! in PostgreSQL.
+//! The audit log: a record of each answered call and each request for a prompt or a resource, with
+//! redacted arguments, in a file or in PostgreSQL.
 
 use crate::audit_sinks::{AuditRecord, AuditSinks};
 use crate::policy_file::AuditSettings;
@@ -31,11 +31,12 @@ const QUEUE: usize = 4_096;
 /// The records that are written without waiting for others, and as many may come until they are.
 const BATCH: usize = 1_024;
 
-/// The time for which a record waits for others. Each write costs the calls at that time some microseconds, and a process that is
-/// killed loses the records of this time.
+/// The time for which a record waits for others. Each write costs the calls at that time some
+/// microseconds, and a process that is killed loses the records of this time.
 const COLLECT: Duration = Duration::from_millis(50);
 
-/// The longest wait of a request for a place in the queue, which is also that of the runtime for a hook.
+/// The longest wait of a request for a place in the queue, which is also that of the runtime for a
+/// hook.
 const SEND: Duration = Duration::from_secs(1);
 
 /// The longest wait for the last records.
@@ -89,7 +90,8 @@ pub(crate) struct AuditView {
 }
 
 impl AuditView {
-    /// Returns a text of a client or server as a record has it. A long one is cut before it is searched for secrets.
+    /// Returns a text of a client or server as a record has it. A long one is cut before it is
+    /// searched for secrets.
     fn shown(&self, text: &str) -> String {
         truncate(
             &self.redaction.text(&truncate(text, 4 * MAX_TEXT)),
@@ -236,7 +238,8 @@ impl Audit {
         self.writer.lock().take();
     }
 
-    /// Returns the record of something that has not been answered: of a session with its principal, in a turn.
+    /// Returns the record of something that has not been answered: of a session with its principal,
+    /// in a turn.
     fn unanswered(
         &self,
         of: (&str, &str, u64),
@@ -308,7 +311,8 @@ impl Audit {
         Ok(())
     }
 
-    /// Adds a record to the queue. If that has to wait, the runtime drops the future after a second.
+    /// Adds a record to the queue. If that has to wait, the runtime drops the future after a
+    /// second.
     fn send(&self, record: NewRecord) -> HookFuture<'_, ()> {
         let Some(queue) = &self.queue else {
             return Box::pin(ready(()));
@@ -498,7 +502,8 @@ async fn write_all(mut sinks: AuditSinks, mut messages: Receiver<Message>, state
     }
 }
 
-/// Writes records, again and again until it succeeds. Meanwhile records queue up, and then calls wait.
+/// Writes records, again and again until it succeeds. Meanwhile records queue up, and then calls
+/// wait.
 async fn write_until_done(sinks: &mut AuditSinks, records: &[AuditRecord], state: &AuditState) {
     let (mut done, mut pause) = (0, Duration::from_millis(100));
     while let Err(error) = sinks.write(records, &mut done).await {

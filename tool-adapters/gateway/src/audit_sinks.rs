@@ -1,4 +1,5 @@
-//! The records of the audit log, and the places that keep them: a file of JSON lines, and a table in PostgreSQL.
+//! The records of the audit log, and the places that keep them: a file of JSON lines, and a table
+//! in PostgreSQL.
 
 use crate::policy_file::AuditSettings;
 use jiff::Timestamp;
@@ -13,7 +14,8 @@ use std::path::{Path, PathBuf};
 #[cfg(feature = "postgres")]
 use std::sync::LazyLock;
 
-/// Defines the record. Its fields, with their types in PostgreSQL, are the columns of the table, too.
+/// Defines the record. Its fields, with their types in PostgreSQL, are the columns of the table,
+/// too.
 macro_rules! audit_record {
     ($($(#[$attribute:meta])* $name:ident: $type:ty => $column:literal,)+) => {
         /// A record of a call that was answered, or of a request for a prompt or a resource.
@@ -99,8 +101,8 @@ impl AuditSinks {
         }
     }
 
-    /// Writes records. `done` counts the bytes of them that the file has, for a repetition after an error. A file that was removed is
-    /// created again.
+    /// Writes records. `done` counts the bytes of them that the file has, for a repetition after an
+    /// error. A file that was removed is created again.
     #[cfg_attr(
         not(feature = "postgres"),
         allow(clippy::unused_async, reason = "only PostgreSQL is waited for")

@@ -34,7 +34,8 @@ use tracing::level_filters::LevelFilter;
                   Exit status: 0 (success), 1 (failure), 2 (usage, or a problem of a file)."
 )]
 struct Arguments {
-    /// The servers, as MCP clients keep them: {"mcpServers": {..}} or {"servers": {..}}, with comments.
+    /// The servers, as MCP clients keep them: {"mcpServers": {..}} or {"servers": {..}}, with
+    /// comments.
     #[arg(long, value_name = "FILE", default_value = "mcp.json")]
     config: PathBuf,
 
@@ -50,7 +51,8 @@ struct Arguments {
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1)]
     http: Option<Option<SocketAddr>>,
 
-    /// Check the files and the address of `--http`, connect to each server once, print the tools and what holds for them, and exit.
+    /// Check the files and the address of `--http`, connect to each server once, print the tools
+    /// and what holds for them, and exit.
     #[arg(long)]
     check: bool,
 
@@ -58,7 +60,8 @@ struct Arguments {
     #[arg(long, conflicts_with_all = ["http", "check"])]
     create_pins: bool,
 
-    /// Forget the pin of a tool, after a review of its change, and exit. The next connection pins it again.
+    /// Forget the pin of a tool, after a review of its change, and exit. The next connection pins
+    /// it again.
     #[arg(long, value_name = "SERVER/TOOL", conflicts_with_all = ["http", "check", "create_pins"])]
     forget_pin: Option<String>,
 
@@ -153,8 +156,8 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// Returns a runtime with a thread for every second core, as servers on the same machine work too. `TOKIO_WORKER_THREADS` sets
-/// another number.
+/// Returns a runtime with a thread for every second core, as servers on the same machine work too.
+/// `TOKIO_WORKER_THREADS` sets another number.
 fn runtime() -> io::Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     if env::var_os("TOKIO_WORKER_THREADS").is_none() {
@@ -303,7 +306,8 @@ async fn serve_until(
     Ok(served?)
 }
 
-/// Runs until it is done, or a signal comes. The processes of servers are not in this process's group, and get no signal.
+/// Runs until it is done, or a signal comes. The processes of servers are not in this process's
+/// group, and get no signal.
 async fn until<T>(
     stopped: impl Future<Output = ()>,
     work: impl Future<Output = Result<T, Failure>>,

@@ -1,11 +1,13 @@
-//! Conditions of a policy on the arguments of a call: patterns that are compared with values, not with their spelling.
+//! Conditions of a policy on the arguments of a call: patterns that are compared with values, not
+//! with their spelling.
 
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use tool_core::text::matches_wildcards;
 
-/// Returns true if the value of an argument, or a value in it, has a pattern. `schema` is that of the tool's arguments.
+/// Returns true if the value of an argument, or a value in it, has a pattern. `schema` is that of
+/// the tool's arguments.
 fn is_met(argument: &str, pattern: &str, arguments: &Value, schema: &Value) -> bool {
     let Some(value) = arguments.get(argument) else {
         return false;
@@ -20,8 +22,8 @@ fn is_met(argument: &str, pattern: &str, arguments: &Value, schema: &Value) -> b
 /// The depth to which a schema is searched for numbers.
 const MAX_DEPTH: usize = 16;
 
-/// Returns true if one of the conditions is met, or if the arguments cannot be read. A condition is an argument and the pattern of
-/// the values for which a person approves a call.
+/// Returns true if one of the conditions is met, or if the arguments cannot be read. A condition is
+/// an argument and the pattern of the values for which a person approves a call.
 pub(crate) fn asks(conditions: &BTreeMap<String, String>, arguments: &str, schema: &Value) -> bool {
     let Ok(arguments) = serde_json::from_str::<Value>(arguments) else {
         return true;
@@ -51,8 +53,8 @@ fn has_match(value: &Value, pattern: &str, takes_numbers: bool) -> bool {
     }
 }
 
-/// Returns true if a number equals the number that the pattern spells. A pattern with `*` is compared with the plain decimal
-/// digits: `500` for `5e2` and `500.0`.
+/// Returns true if a number equals the number that the pattern spells. A pattern with `*` is
+/// compared with the plain decimal digits: `500` for `5e2` and `500.0`.
 fn matches_number(number: &Number, pattern: &str) -> bool {
     match serde_json::from_str::<Number>(pattern.trim()) {
         Ok(expected) => are_equal(number, &expected),
@@ -63,7 +65,8 @@ fn matches_number(number: &Number, pattern: &str) -> bool {
 fn are_equal(one: &Number, other: &Number) -> bool {
     match (one.as_i128(), other.as_i128()) {
         (Some(one), Some(other)) => one == other,
-        // A float is the nearest one to what was written, so a number that is not told from it counts as equal.
+        // A float is the nearest one to what was written, so a number that is not told from it
+        // counts as equal.
         _ => match (one.as_f64(), other.as_f64()) {
             (Some(one), Some(other)) => one.partial_cmp(&other) == Some(Ordering::Equal),
             _ => false,

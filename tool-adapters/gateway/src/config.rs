@@ -1,4 +1,5 @@
-//! The servers that people have configured for their client: `mcp.json` and its like, as each client writes it.
+//! The servers that people have configured for their client: `mcp.json` and its like, as each
+//! client writes it.
 
 use crate::document::Fields;
 use crate::problems::Problems;
@@ -206,7 +207,8 @@ const ELSEWHERE: [(&str, &str); 18] = [
     ),
 ];
 
-/// Returns the folder of the workspace of a file: its own, or the one around the folder of a client, such as `.vscode`.
+/// Returns the folder of the workspace of a file: its own, or the one around the folder of a
+/// client, such as `.vscode`.
 pub(crate) fn workspace_of(config: &Path) -> PathBuf {
     let path = std::path::absolute(config).unwrap_or_else(|_| config.to_owned());
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -292,7 +294,8 @@ fn is_of_gemini(document: &Value) -> bool {
     })
 }
 
-/// Puts servers that are the members of the file itself into `mcpServers`, as plugins of Claude have them.
+/// Puts servers that are the members of the file itself into `mcpServers`, as plugins of Claude
+/// have them.
 fn wrap_bare_servers(document: &mut Value) {
     let is_server = |value: &Value| {
         ["command", "url", "httpUrl", "serverUrl"]
@@ -309,7 +312,8 @@ fn wrap_bare_servers(document: &mut Value) {
     }
 }
 
-/// Writes the placeholders of opencode, `{env:NAME}` and `{file:PATH}`, as other clients write them.
+/// Writes the placeholders of opencode, `{env:NAME}` and `{file:PATH}`, as other clients write
+/// them.
 fn translate_placeholders(value: &mut Value) {
     match value {
         Value::String(text) => {
@@ -353,8 +357,9 @@ impl<'a> ConfigFile<'a> {
         }
     }
 
-    /// Reads the member `mcp`: that of the settings of VS Code with servers and inputs, of Gemini CLI with the names of servers, and of
-    /// opencode and Crush with the servers themselves. Returns true if it has servers.
+    /// Reads the member `mcp`: that of the settings of VS Code with servers and inputs, of Gemini
+    /// CLI with the names of servers, and of opencode and Crush with the servers themselves.
+    /// Returns true if it has servers.
     fn read_nested(&mut self, fields: &mut Fields<'a>) -> bool {
         let Some(mut nested) = fields.table("mcp") else {
             return true;
@@ -409,7 +414,8 @@ fn tools_off(fields: &mut Fields<'_>) -> Vec<String> {
         .collect()
 }
 
-/// Warns of the members that were not read. Of the settings of a whole program they are many, so they share a line.
+/// Warns of the members that were not read. Of the settings of a whole program they are many, so
+/// they share a line.
 fn warn_of_unread(fields: &Fields<'_>) {
     let mut others = Vec::new();
     for name in fields.rest() {
@@ -618,7 +624,8 @@ struct CommandLine {
     env: Vec<(String, Secret)>,
 }
 
-/// Reads `command`: a text, a list of all words as opencode has it, or a table as earlier versions of Zed have it.
+/// Reads `command`: a text, a list of all words as opencode has it, or a table as earlier versions
+/// of Zed have it.
 fn command_line(fields: &mut Fields<'_>) -> Option<CommandLine> {
     if let Some(words) = fields.take_if("command", Value::is_array) {
         let mut words = fields.all_expanded("command", words).into_iter();

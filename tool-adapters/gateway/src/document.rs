@@ -1,4 +1,5 @@
-//! Reading a file of a client: members by name and type, in each client's spelling, and every problem with its place.
+//! Reading a file of a client: members by name and type, in each client's spelling, and every
+//! problem with its place.
 
 use crate::problems::{Problems, join};
 use crate::value::Expand;
@@ -143,7 +144,8 @@ impl<'a> Fields<'a> {
         self.read(name, "a text", |value| value.as_str().map(str::to_owned))
     }
 
-    /// Reads a text in which variables are replaced. The inner value is `None` for one that cannot be read, which was reported.
+    /// Reads a text in which variables are replaced. The inner value is `None` for one that cannot
+    /// be read, which was reported.
     #[allow(
         clippy::option_option,
         reason = "a member that is there need not be of use"
@@ -208,7 +210,8 @@ impl<'a> Fields<'a> {
         texts
     }
 
-    /// Reads a table of texts, in which numbers and true or false are texts too. `None` is a value that is null.
+    /// Reads a table of texts, in which numbers and true or false are texts too. `None` is a value
+    /// that is null.
     pub(crate) fn value_table(&mut self, name: &'static str) -> Vec<(String, Option<String>)> {
         let Some(Value::Object(members)) = self.members.get_mut(name) else {
             return self.texts_of(name);

@@ -85,8 +85,8 @@ impl GatewayFiles {
         }
     }
 
-    /// Parses the contents, reads the secrets that are in files of their own, and reports every problem.
-    /// `http` is the address of the option `--http`.
+    /// Parses the contents, reads the secrets that are in files of their own, and reports every
+    /// problem. `http` is the address of the option `--http`.
     pub(crate) async fn parse(
         &self,
         texts: &Texts,
@@ -152,7 +152,8 @@ impl GatewayFiles {
         Expand::default().editor(EditorVariables { workspace, inputs })
     }
 
-    /// Asks for the inputs that servers use and that have no value. An answer holds for as long as the process runs.
+    /// Asks for the inputs that servers use and that have no value. An answer holds for as long as
+    /// the process runs.
     pub(crate) async fn ask_inputs(
         &self,
         mut ask: impl FnMut(&Input) -> std::io::Result<String>,

@@ -15,7 +15,8 @@ use tool_core::{FunctionTool, RegistryErrors, Tool, ToolContext, Toolset};
 /// The owner of the names of control tools, in clashes.
 const GATEWAY: &str = "the gateway";
 
-/// The offered tools, prompts and resources of a server. The connection lasts for as long as they do.
+/// The offered tools, prompts and resources of a server. The connection lasts for as long as they
+/// do.
 struct GovernedToolset {
     server: String,
     tools: Vec<Tool>,
@@ -68,21 +69,25 @@ pub(crate) struct Offer {
     pub(crate) tools: ToolContext,
     /// The server of each tool by its name, of each `prompt:NAME` and of each `resource:URI`.
     pub(crate) servers: HashMap<String, Arc<str>>,
-    /// The tools, prompts and resources that are left out because another server, or the gateway, has one of that name or URI.
+    /// The tools, prompts and resources that are left out because another server, or the gateway,
+    /// has one of that name or URI.
     pub(crate) clashes: Vec<String>,
-    /// The servers whose tools cannot stand beside those of the servers before them, each with the reason.
+    /// The servers whose tools cannot stand beside those of the servers before them, each with the
+    /// reason.
     pub(crate) refused: Vec<String>,
     pub(crate) unlisted: Arc<UnlistedResources>,
     pub(crate) sources: OfferSources,
 }
 
-/// Collects the tools, prompts and resources of all servers. Of two of one name or URI, that of the earlier server is offered.
+/// Collects the tools, prompts and resources of all servers. Of two of one name or URI, that of the
+/// earlier server is offered.
 ///
-/// A name that begins with the prefix of another server, and not only with that of its own, belongs to the other one: without this, the
-/// server `git` could offer `git_hub_search` in the place of a tool of the server `git_hub`. The names of control tools belong to the
-/// gateway.
+/// A name that begins with the prefix of another server, and not only with that of its own, belongs
+/// to the other one: without this, the server `git` could offer `git_hub_search` in the place of a
+/// tool of the server `git_hub`. The names of control tools belong to the gateway.
 ///
-/// A resource that no server lists is read where the policy allows its URI. `before` has the links that are known.
+/// A resource that no server lists is read where the policy allows its URI. `before` has the links
+/// that are known.
 pub(crate) fn offer(
     upstreams: &[Upstream],
     policy: &Arc<GatewayPolicy>,

@@ -21,22 +21,24 @@ use tool_core::session::PrometheusText;
 type Watched = Weak<GatewayInner>;
 
 impl Gateway {
-    /// Binds an address for clients over HTTP, at the path `/mcp` unless the policy sets another, and for `/healthz`,
-    /// `/readyz` and `/metrics`.
+    /// Binds an address for clients over HTTP, at the path `/mcp` unless the policy sets another,
+    /// and for `/healthz`, `/readyz` and `/metrics`.
     ///
     /// # Errors
     ///
-    /// Returns an error if other machines can reach the address, and the policy has no `http.hosts`, or neither
-    /// `http.principals` nor `http.allow_anonymous`.
+    /// Returns an error if other machines can reach the address, and the policy has no
+    /// `http.hosts`, or neither `http.principals` nor `http.allow_anonymous`.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
         self.0.server.bind_with(address, router(&self.0)).await
     }
 
-    /// Binds the address of `admin.listen`, for `/healthz`, `/readyz` and `/metrics` alone. Returns `None` without one.
+    /// Binds the address of `admin.listen`, for `/healthz`, `/readyz` and `/metrics` alone. Returns
+    /// `None` without one.
     ///
     /// # Errors
     ///
-    /// Returns an error if other machines can reach the address, and the policy has no `http.hosts` and `admin.token`.
+    /// Returns an error if other machines can reach the address, and the policy has no `http.hosts`
+    /// and `admin.token`.
     pub async fn bind_admin(&self) -> io::Result<Option<BoundServer>> {
         match self.0.started.admin.listen {
             Some(address) => bind(&self.0, address.0).await.map(Some),

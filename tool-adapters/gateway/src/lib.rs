@@ -1,16 +1,21 @@
 //! A gateway before MCP servers: the program `tool-gateway`, for people who write no Rust.
 //!
-//! It reads the servers that a person has configured for an MCP client, and offers their tools under policies: budgets, modes,
-//! approvals, loop detection, deadlines, limits of size, pins, egress rules and an audit log. See the chapter on the gateway
-//! in the book.
+//! It reads the servers that a person has configured for an MCP client, and offers their tools
+//! under policies: budgets, modes, approvals, loop detection, deadlines, limits of size, pins,
+//! egress rules and an audit log. See the chapter on the gateway in the book.
 //!
-//! - `command`: the command line; `log`: its log; `files`: its files, and `problems`, `source` and `value`: what is common to them
+//! - `command`: the command line; `log`: its log; `files`: its files, and `problems`, `source` and
+//!   `value`: what is common to them
 //! - `config`: the servers, in the JSON of clients, whose members `document` reads
-//! - `policy_file`: each setting of a policy, with `setting_types`: the forms of their values, which `reader` reads
-//! - `policy`: what the settings decide, `conditions`: their conditions on arguments, and `spellings`: those of URIs
+//! - `policy_file`: each setting of a policy, with `setting_types`: the forms of their values,
+//!   which `reader` reads
+//! - `policy`: what the settings decide, `conditions`: their conditions on arguments, and
+//!   `spellings`: those of URIs
 //! - `login`: the logins at servers
-//! - `upstream`: the connection to a server; `governed`: the tools of all servers under the policies
-//! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the routes for machines
+//! - `upstream`: the connection to a server; `governed`: the tools of all servers under the
+//!   policies
+//! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the
+//!   routes for machines
 //! - `audit`: the hook that records calls; `audit_sinks`: the file and the table of the records
 
 mod audit;

@@ -9,14 +9,16 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Writes one line for each event: the time, the level, the message and the fields. Spans are not written.
+/// Writes one line for each event: the time, the level, the message and the fields. Spans are not
+/// written.
 pub(crate) struct StderrLog {
     level: LevelFilter,
     spans: AtomicU64,
 }
 
 impl StderrLog {
-    /// Creates a log of this level for the crates of the gateway. Other crates are logged from warnings on.
+    /// Creates a log of this level for the crates of the gateway. Other crates are logged from
+    /// warnings on.
     pub(crate) fn new(level: LevelFilter) -> Self {
         Self {
             level,

@@ -1,4 +1,5 @@
-//! Logins at servers: their settings in the policy, the files that keep them, and the person who signs in.
+//! Logins at servers: their settings in the policy, the files that keep them, and the person who
+//! signs in.
 
 use crate::problems::{Problems, join};
 use crate::value::Secret;
@@ -126,7 +127,8 @@ impl LoginSettings {
     }
 }
 
-/// Returns the command by which a person signs in at a server. A shell reads any name in it as one word.
+/// Returns the command by which a person signs in at a server. A shell reads any name in it as one
+/// word.
 pub(crate) fn login_command(server: &str) -> String {
     let name = escape_invisible(server);
     let is_plain = name

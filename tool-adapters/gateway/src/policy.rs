@@ -167,7 +167,8 @@ impl GatewayPolicy {
         self.file.pins.as_ref()?.file.as_ref()
     }
 
-    /// Returns the secrets that are in files of their own: the server of each, the file, and the place of the secret.
+    /// Returns the secrets that are in files of their own: the server of each, the file, and the
+    /// place of the secret.
     pub(crate) fn secret_files(&mut self) -> Vec<(&str, &Path, &mut Option<Secret>)> {
         let files = self.file.servers.iter_mut().filter_map(|(server, rule)| {
             let (file, secret) = rule.oauth.as_mut()?.secret_file()?;
@@ -176,8 +177,8 @@ impl GatewayPolicy {
         files.collect()
     }
 
-    /// Checks the addresses that the gateway listens on, and the address of `--http`. One that other machines can reach needs the
-    /// names of this machine, and a check of its clients.
+    /// Checks the addresses that the gateway listens on, and the address of `--http`. One that
+    /// other machines can reach needs the names of this machine, and a check of its clients.
     pub(crate) fn check_addresses(&self, of_option: Option<SocketAddr>, problems: &Problems) {
         let http = &self.file.http;
         let admin = &self.file.admin;
@@ -281,7 +282,8 @@ impl GatewayPolicy {
         let host = url.host_str().unwrap_or_default();
         let mut policy = EgressPolicy::new();
         match &self.file.egress {
-            // The address in the file is one that a person has chosen. A name may resolve to any address.
+            // The address in the file is one that a person has chosen. A name may resolve to any
+            // address.
             None if is_address(host) => policy = policy.allow_host(host),
             None => {}
             Some(rules) => {
@@ -309,8 +311,8 @@ impl GatewayPolicy {
         Ok(policy.network(self.file.network.network()?))
     }
 
-    /// Returns the addresses to which the login at a server may go: those of the rules, or public ones, and those of this machine if the
-    /// server is there.
+    /// Returns the addresses to which the login at a server may go: those of the rules, or public
+    /// ones, and those of this machine if the server is there.
     pub(crate) fn egress_of_login(&self, url: &Url) -> Result<EgressPolicy, String> {
         if self.file.egress.is_some() {
             return self.egress_of(url);
@@ -369,7 +371,8 @@ impl GatewayPolicy {
         spellings(uri).is_some_and(|spellings| spellings.iter().all(is_offered))
     }
 
-    /// Applies all rules that match a tool, in order. A later one replaces what an earlier one has set.
+    /// Applies all rules that match a tool, in order. A later one replaces what an earlier one has
+    /// set.
     pub(crate) fn govern(&self, tool: &FunctionTool, server: &str) -> FunctionTool {
         let mut governed = tool.timeout(self.server_timeout(server));
         if let Some(characters) = self.file.limits.max_output {
@@ -397,7 +400,8 @@ impl GatewayPolicy {
         self.server(server).is_some_and(|rule| rule.auto_approve)
     }
 
-    /// Returns the member of the servers' file that approves a tool, by the name under which it is offered.
+    /// Returns the member of the servers' file that approves a tool, by the name under which it is
+    /// offered.
     pub(crate) fn approval_of(&self, tool: &str, server: &str) -> Option<&'static str> {
         let prefix = self.prefix_of(server);
         let own = prefix
@@ -424,8 +428,8 @@ impl GatewayPolicy {
             .into()
     }
 
-    /// Returns false if no call of a tool is sent again after its server was lost, whatever the server says of it: the last rule with a
-    /// `resend` or a category decides.
+    /// Returns false if no call of a tool is sent again after its server was lost, whatever the
+    /// server says of it: the last rule with a `resend` or a category decides.
     pub(crate) fn resends(&self, tool: &str) -> bool {
         let says = |rule: &ToolRule| {
             rule.resend.or(rule
@@ -448,8 +452,8 @@ impl GatewayPolicy {
             .collect()
     }
 
-    /// Returns the arguments of the rule that decides by arguments on the approval of a tool's calls, if the tool has none of them, so
-    /// that no call is confirmed.
+    /// Returns the arguments of the rule that decides by arguments on the approval of a tool's
+    /// calls, if the tool has none of them, so that no call is confirmed.
     pub(crate) fn missing_arguments(&self, tool: &ToolDefinition) -> Option<Vec<&str>> {
         let names = self
             .rules_of(tool.name())
@@ -468,7 +472,8 @@ impl GatewayPolicy {
         own.unwrap_or(self.file.limits.deadline).0
     }
 
-    /// Returns the time limit of a server's connection and of its calls. No rule of a tool is cut by it.
+    /// Returns the time limit of a server's connection and of its calls. No rule of a tool is cut
+    /// by it.
     pub(crate) fn timeout_of(&self, server: &str) -> Duration {
         let of_rules = self.file.tools.iter().filter_map(|rule| rule.timeout);
         let longest = of_rules.map(|time| time.0).max().unwrap_or_default();

@@ -49,7 +49,8 @@ impl Problems {
         *self.positions.borrow_mut() = positions;
     }
 
-    /// Adds a problem. The place is a path such as `limits.max_calls`; it is empty for the whole file.
+    /// Adds a problem. The place is a path such as `limits.max_calls`; it is empty for the whole
+    /// file.
     pub(crate) fn add(&self, place: &str, problem: impl Display) {
         let position = self.positions.borrow().get(place).copied();
         let broken = self.broken_lines.borrow();
@@ -68,7 +69,8 @@ impl Problems {
         }
     }
 
-    /// Adds a problem of a value that is missing, unless it, a part of it or the table around it could not be read.
+    /// Adds a problem of a value that is missing, unless it, a part of it or the table around it
+    /// could not be read.
     pub(crate) fn add_unless_reported(&self, place: &str, problem: impl Display) {
         let is_within = |inner: &str, outer: &str| {
             let rest = inner.strip_prefix(outer);

@@ -1,7 +1,8 @@
-//! Reading a document into structs with serde. Every problem is reported with its place, and no value is shown, as it may be a
-//! secret.
+//! Reading a document into structs with serde. Every problem is reported with its place, and no
+//! value is shown, as it may be a secret.
 //!
-//! serde stops at the first error. [`read`] reports it, removes the value that caused it, and reads again.
+//! serde stops at the first error. [`read`] reports it, removes the value that caused it, and reads
+//! again.
 
 use crate::document::kind;
 use crate::problems::{Problems, join};
@@ -13,10 +14,12 @@ use std::fmt::{self, Display};
 use std::iter;
 use tool_core::arguments::nearest;
 
-/// Maximum number of times that a document is read. It bounds the work for a file that is no policy.
+/// Maximum number of times that a document is read. It bounds the work for a file that is no
+/// policy.
 const MAX_READS: usize = 1_000;
 
-/// Reads a document. Placeholders in its texts are replaced. What cannot be read is reported, and has its default.
+/// Reads a document. Placeholders in its texts are replaced. What cannot be read is reported, and
+/// has its default.
 pub(crate) fn read<T: DeserializeOwned>(
     mut document: Value,
     problems: &Problems,
@@ -47,7 +50,8 @@ pub(crate) fn empty_table<T: DeserializeOwned>() -> T {
     T::deserialize(table).expect("each setting has a default")
 }
 
-/// Replaces the placeholders of all texts. A text with one that has no value is reported and removed.
+/// Replaces the placeholders of all texts. A text with one that has no value is reported and
+/// removed.
 fn expand_texts(value: &mut Value, place: &str, problems: &Problems, expand: &Expand) {
     match value {
         Value::String(text) => {
@@ -91,7 +95,8 @@ struct Unread {
     /// The way to the value, from the inside out.
     steps: Vec<Step>,
     text: String,
-    /// The value that is read in its place: null, which counts as absent, or a table without members.
+    /// The value that is read in its place: null, which counts as absent, or a table without
+    /// members.
     instead: Value,
 }
 

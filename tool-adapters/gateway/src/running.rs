@@ -24,10 +24,11 @@ use tool_adapters_telemetry::otel::Otel;
 use tool_core::trace::Collector;
 use tool_core::{CancellationToken, Mode, Runtime, ToolContext, ToolDefinition};
 
-/// A gateway that runs: it is connected to the servers of its files, and keeps the policies of its files. Cheap to clone.
+/// A gateway that runs: it is connected to the servers of its files, and keeps the policies of its
+/// files. Cheap to clone.
 ///
-/// The program `tool-gateway` is [`main`](crate::main) over this type. A program of your own may serve it over
-/// streams.
+/// The program `tool-gateway` is [`main`](crate::main) over this type. A program of your own may
+/// serve it over streams.
 ///
 /// ```no_run
 /// use tool_adapters::gateway::{Gateway, GatewayFiles};
@@ -90,13 +91,14 @@ const POLL: Duration = Duration::from_secs(1);
 const SETTLE: Duration = Duration::from_millis(20);
 
 impl Gateway {
-    /// Reads the files and connects to the servers. Returns once each server is connected or its first attempt has failed,
-    /// and at the latest after `limits.startup`. Servers that failed are tried again.
+    /// Reads the files and connects to the servers. Returns once each server is connected or its
+    /// first attempt has failed, and at the latest after `limits.startup`. Servers that failed are
+    /// tried again.
     ///
     /// # Errors
     ///
-    /// Returns all problems of the files, or the reason why the audit log, the store or the inspector cannot start. A server
-    /// that cannot be reached is not an error.
+    /// Returns all problems of the files, or the reason why the audit log, the store or the
+    /// inspector cannot start. A server that cannot be reached is not an error.
     pub async fn open(files: GatewayFiles) -> Result<Self, GatewayError> {
         Self::open_at(files, None).await
     }
@@ -188,10 +190,11 @@ impl Gateway {
         Ok(gateway)
     }
 
-    /// Reads the files again and applies what has changed. This happens automatically within a second of a change.
+    /// Reads the files again and applies what has changed. This happens automatically within a
+    /// second of a change.
     ///
-    /// Only servers whose entry has changed are connected again, and their running calls end over the earlier connection.
-    /// Returns true if something was applied.
+    /// Only servers whose entry has changed are connected again, and their running calls end over
+    /// the earlier connection. Returns true if something was applied.
     ///
     /// # Errors
     ///
@@ -222,7 +225,8 @@ impl Gateway {
         self.0.server.serve_streams(input, output).await
     }
 
-    /// Returns the runtime of all sessions, such as for its metrics. Its tools and its policies are those of the files.
+    /// Returns the runtime of all sessions, such as for its metrics. Its tools and its policies are
+    /// those of the files.
     pub fn runtime(&self) -> &Runtime {
         &self.0.runtime
     }
@@ -237,8 +241,8 @@ impl Gateway {
         self.0.audit.reopen().await;
     }
 
-    /// Stops serving, closes the connections to the servers, and writes what is left of the audit log and of the spans.
-    /// Sessions in Redis stay open for other gateways.
+    /// Stops serving, closes the connections to the servers, and writes what is left of the audit
+    /// log and of the spans. Sessions in Redis stay open for other gateways.
     pub async fn close(&self) {
         let inner = &self.0;
         inner.stop.cancel();

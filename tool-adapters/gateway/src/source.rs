@@ -34,7 +34,8 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// Reads JSON with comments and trailing commas. Reports what is not JSON, and names that an object has twice.
+/// Reads JSON with comments and trailing commas. Reports what is not JSON, and names that an object
+/// has twice.
 pub(crate) fn json(text: &str, problems: &Problems) -> Option<Value> {
     let options = ParseOptions {
         allow_comments: true,

@@ -1,5 +1,5 @@
-//! The spellings of a URI. A file or a row has many of them, and readers do not agree on which are the same: a policy holds for all
-//! that a reader could see in a URI.
+//! The spellings of a URI. A file or a row has many of them, and readers do not agree on which are
+//! the same: a policy holds for all that a reader could see in a URI.
 
 use percent_encoding::percent_decode_str;
 use reqwest::Url;
@@ -34,7 +34,8 @@ struct Parts<'a> {
     rest: &'a str,
 }
 
-/// Returns the texts that a reader could take a URI for, the URI itself first. `None` if they are too many.
+/// Returns the texts that a reader could take a URI for, the URI itself first. `None` if they are
+/// too many.
 pub(crate) fn spellings(uri: &str) -> Option<Vec<Spelling>> {
     let first = Spelling {
         text: uri.to_owned(),
@@ -250,8 +251,8 @@ fn without_empty_segments(rest: &str) -> String {
     kept
 }
 
-/// Resolves `.` and `..`, also in a query and a fragment, as a reader does that takes all of it for a path. Parameters of a segment, as
-/// in `..;v=1`, count for nothing.
+/// Resolves `.` and `..`, also in a query and a fragment, as a reader does that takes all of it for
+/// a path. Parameters of a segment, as in `..;v=1`, count for nothing.
 fn without_dot_segments(rest: &str) -> String {
     let mut kept = Vec::new();
     let mut is_folder = false;

@@ -1,4 +1,5 @@
-//! The tools of a server that its user has switched on and off, or approved once and for all, in each client's spelling.
+//! The tools of a server that its user has switched on and off, or approved once and for all, in
+//! each client's spelling.
 
 use crate::document::Fields;
 use serde_json::Value;

@@ -55,7 +55,8 @@ impl Links {
 }
 
 impl UnlistedServer {
-    /// Creates a server whose tools are those that are offered. `None` if it has no resources, or only pinned ones are offered.
+    /// Creates a server whose tools are those that are offered. `None` if it has no resources, or
+    /// only pinned ones are offered.
     pub(crate) fn new(
         name: &Arc<str>,
         imported: &Arc<ImportedToolset>,
@@ -79,7 +80,8 @@ impl UnlistedServer {
         self.pages.contains(uri) || self.links.lock().known.contains(uri)
     }
 
-    /// Returns true if no spelling of a URI is one that the server declares and that is not offered.
+    /// Returns true if no spelling of a URI is one that the server declares and that is not
+    /// offered.
     fn may_have(&self, uri: &str) -> bool {
         let is_free = |text: &str| !self.quarantined.contains(&format!("resource:{text}"));
         spellings(uri)

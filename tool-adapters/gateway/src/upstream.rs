@@ -238,8 +238,8 @@ const MAX_UPDATES: usize = 128;
 const LOOK: Duration = Duration::from_secs(1);
 
 impl Upstream {
-    /// Starts to connect. `changed` is notified when the tools of the server may have changed, and `notifier` gets the updates of
-    /// its resources.
+    /// Starts to connect. `changed` is notified when the tools of the server may have changed, and
+    /// `notifier` gets the updates of its resources.
     pub(crate) fn start(
         route: Route,
         policy: Arc<GatewayPolicy>,
@@ -321,7 +321,8 @@ pub(crate) enum PinSource {
 }
 
 impl PinSource {
-    /// Opens the pins. A file that is damaged is an error each time, until a person has restored it.
+    /// Opens the pins. A file that is damaged is an error each time, until a person has restored
+    /// it.
     async fn open(&self) -> Result<Pins, ImportError> {
         match self {
             Self::Memory(pins) => Ok(pins.clone()),
@@ -417,13 +418,15 @@ struct Watched<'a> {
     /// The time of the last change that was taken over.
     since: Instant,
     backoff: Backoff,
-    /// The resources that clients have subscribed to, each with true if the server has taken the subscription.
+    /// The resources that clients have subscribed to, each with true if the server has taken the
+    /// subscription.
     subscribed: BTreeMap<String, bool>,
     notifier: ChangeNotifier,
 }
 
 impl Watched<'_> {
-    /// The shortest time between two changes that are taken over. A server may change its list all the time.
+    /// The shortest time between two changes that are taken over. A server may change its list all
+    /// the time.
     const PAUSE: Duration = Duration::from_secs(5);
 
     async fn look(&mut self, state: &UpstreamState, changed: &Notify) {
@@ -554,7 +557,8 @@ impl Watched<'_> {
     }
 }
 
-/// Returns the names of the tools that the server has and that are not offered, other than added ones, as they follow the prefix.
+/// Returns the names of the tools that the server has and that are not offered, other than added
+/// ones, as they follow the prefix.
 pub(crate) fn quarantined(toolset: &ImportedToolset) -> BTreeSet<String> {
     let tools = toolset
         .quarantined()

@@ -12,8 +12,8 @@ use zeroize::Zeroizing;
 /// A value that may be a secret.
 pub(crate) type Secret = Zeroizing<String>;
 
-/// The variables that replace `${NAME}`, `${NAME:-default}`, `${env:NAME}` and, in the files of clients, the variables of their
-/// editors.
+/// The variables that replace `${NAME}`, `${NAME:-default}`, `${env:NAME}` and, in the files of
+/// clients, the variables of their editors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expand {
     /// `None` reads the environment of the process.
@@ -80,8 +80,8 @@ impl Expand {
         }
     }
 
-    /// Replaces all placeholders. What they contain is not expanded again. `$${` stands for `${`. All other characters stay as they
-    /// are, also in braces that are no placeholder.
+    /// Replaces all placeholders. What they contain is not expanded again. `$${` stands for `${`.
+    /// All other characters stay as they are, also in braces that are no placeholder.
     pub(crate) fn expand(&self, text: &str) -> Result<String, String> {
         let (mut expanded, mut rest) = (String::with_capacity(text.len()), text);
         while let Some((before, after)) = rest.split_once("${") {
@@ -208,7 +208,8 @@ impl Expand {
         }
     }
 
-    /// Returns the first `$NAME` of a text that is a variable of the environment and is not replaced. Some clients replace it.
+    /// Returns the first `$NAME` of a text that is a variable of the environment and is not
+    /// replaced. Some clients replace it.
     pub(crate) fn unreplaced<'a>(&self, text: &'a str) -> Option<&'a str> {
         if self.is_plain {
             return None;
@@ -217,7 +218,8 @@ impl Expand {
         text.split('$').skip(1).map(plain_name).find(is_set)
     }
 
-    /// Replaces each `$NAME` of a text that is a variable of the environment, if the file is of a client that does so.
+    /// Replaces each `$NAME` of a text that is a variable of the environment, if the file is of a
+    /// client that does so.
     fn expand_plain(&self, text: &str) -> String {
         if !self.is_plain {
             return text.to_owned();
@@ -286,8 +288,9 @@ pub(crate) fn text_of(bytes: Vec<u8>, limit: u64) -> Result<String, String> {
     }
 }
 
-/// Reads the variables of a file as editors do: `NAME=value` in lines, which may begin with `export`, with comments after `#` and
-/// quotes. Values are not expanded. Returns the lines that are none, counted from 1.
+/// Reads the variables of a file as editors do: `NAME=value` in lines, which may begin with
+/// `export`, with comments after `#` and quotes. Values are not expanded. Returns the lines that
+/// are none, counted from 1.
 pub(crate) fn env_file(text: &str) -> Result<Vec<(String, Secret)>, Vec<usize>> {
     let (mut variables, mut problems) = (Vec::new(), Vec::new());
     for (at, line) in text.lines().enumerate() {

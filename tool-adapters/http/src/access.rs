@@ -1,7 +1,8 @@
-//! The check of the `Host`, `Origin` and `Authorization` headers of a server's requests, on every method.
+//! The check of the `Host`, `Origin` and `Authorization` headers of a server's requests, on every
+//! method.
 //!
-//! A web page can let its domain name resolve to this machine, so a request from a local address may still come from a
-//! web page (RUSTSEC-2026-0189).
+//! A web page can let its domain name resolve to this machine, so a request from a local address
+//! may still come from a web page (RUSTSEC-2026-0189).
 
 use crate::bearer::BearerToken;
 use crate::serve::{BoundServer, HttpLimits};
@@ -36,8 +37,9 @@ impl AccessRules {
         router.layer(from_fn_with_state(Arc::new(self), check_request))
     }
 
-    /// Binds an address for a router. An address that other machines can reach needs `hosts`, and a check of the clients: a
-    /// token or, with `finds_principal`, that of the router. It is `None` for a router that knows no principals.
+    /// Binds an address for a router. An address that other machines can reach needs `hosts`, and a
+    /// check of the clients: a token or, with `finds_principal`, that of the router. It is `None`
+    /// for a router that knows no principals.
     pub async fn bind(
         &self,
         address: SocketAddr,
@@ -204,7 +206,8 @@ async fn check_request(
     }
 }
 
-/// Returns true if an authority is a host with or without a port, and nothing else. `http` takes `[::1]x` for the host `[::1]`.
+/// Returns true if an authority is a host with or without a port, and nothing else. `http` takes
+/// `[::1]x` for the host `[::1]`.
 fn is_plain(authority: &Authority) -> bool {
     let is_port = |rest: &str| {
         rest.strip_prefix(':')

@@ -14,7 +14,8 @@ use zeroize::Zeroizing;
 
 use tool_core::trace::Redaction;
 
-/// Length in bytes of the shortest text that is hidden beside the key. Shorter ones occur in any message.
+/// Length in bytes of the shortest text that is hidden beside the key. Shorter ones occur in any
+/// message.
 const MIN_HIDDEN: usize = 6;
 /// Length in bytes of the shortest beginning of a secret that is removed from the end of a text.
 const MIN_BEGINNING: usize = 6;
@@ -157,8 +158,8 @@ impl ProvidedKey {
         }
     }
 
-    /// Sets how long the key may be used for further requests. Name a time before its expiry, so that no request arrives
-    /// with an expired key.
+    /// Sets how long the key may be used for further requests. Name a time before its expiry, so
+    /// that no request arrives with an expired key.
     pub fn valid_for(self, time: Duration) -> Self {
         Self {
             valid_for: time,
@@ -252,7 +253,8 @@ impl KeySource {
         Ok(provided.key)
     }
 
-    /// Forgets a key that the provider has refused. Returns true if the next request has another one.
+    /// Forgets a key that the provider has refused. Returns true if the next request has another
+    /// one.
     pub fn forget(&self, refused: &ApiKey) -> bool {
         let Self::Callback(callback) = self else {
             return false;

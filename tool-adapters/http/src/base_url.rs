@@ -1,5 +1,5 @@
-//! Base URLs: the scheme that a URL without one gets, the path of an API after them, the secrets in a URL, and keys that would be
-//! sent unencrypted.
+//! Base URLs: the scheme that a URL without one gets, the path of an API after them, the secrets in
+//! a URL, and keys that would be sent unencrypted.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -8,7 +8,8 @@ use tool_adapters_providers::spec::Server;
 use tool_core::ToolError;
 use tool_core::schema::percent_decode;
 
-/// Adds a scheme to a base URL without one: `plain` for a server on this machine, and `secure` for all others.
+/// Adds a scheme to a base URL without one: `plain` for a server on this machine, and `secure` for
+/// all others.
 pub fn with_scheme(base: &str, secure: &str, plain: &str) -> String {
     let base = base.trim();
     if base.contains("://") {
@@ -36,7 +37,8 @@ pub fn host(rest: &str) -> &str {
     }
 }
 
-/// Returns true if a host is this machine. Servers that listen at all addresses are named by 0.0.0.0.
+/// Returns true if a host is this machine. Servers that listen at all addresses are named by
+/// 0.0.0.0.
 pub fn is_local(host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let address = host.parse::<IpAddr>().map(|address| address.to_canonical());
@@ -53,10 +55,12 @@ pub struct PathChange {
     pub added: Vec<String>,
 }
 
-/// Returns the change that leads from a base URL, by its host and the segments of its path, to the path of an API.
+/// Returns the change that leads from a base URL, by its host and the segments of its path, to the
+/// path of an API.
 ///
-/// A part of the path that the base URL already has is not repeated: `https://host/v1` and `https://host/v1/messages` are the same base as
-/// `https://host`, and `/v1` takes the place of `/v1beta`. At a known host, the part before the path may be left out.
+/// A part of the path that the base URL already has is not repeated: `https://host/v1` and
+/// `https://host/v1/messages` are the same base as `https://host`, and `/v1` takes the place of
+/// `/v1beta`. At a known host, the part before the path may be left out.
 pub fn path_to_api(server: &Server, host: &str, base: &[&str], api: &[String]) -> PathChange {
     let end = other_api(server, base);
     let kept = base.get(..base.len() - end).unwrap_or_default();
@@ -83,13 +87,15 @@ pub fn path_to_api(server: &Server, host: &str, base: &[&str], api: &[String]) -
     }
 }
 
-/// Returns the number of segments at the end of a base URL that belong to another API of the server.
+/// Returns the number of segments at the end of a base URL that belong to another API of the
+/// server.
 fn other_api(server: &Server, base: &[&str]) -> usize {
     let end = server.other_apis.iter().find(|end| base.ends_with(end));
     end.map_or(0, |end| end.len())
 }
 
-/// Returns the number of first segments of an API's path that a base URL ends with; all if it ends with the last two.
+/// Returns the number of first segments of an API's path that a base URL ends with; all if it ends
+/// with the last two.
 fn shared_segments(base: &[&str], api: &[String]) -> usize {
     let ends_with = |part: &[String]| {
         let end = base
@@ -115,7 +121,8 @@ fn shared_segments(base: &[&str], api: &[String]) -> usize {
     first.unwrap_or_else(|| if is_endpoint() { api.len() } else { 0 })
 }
 
-/// Returns true if two segments are the same, or versions of the same number, such as `v1` and `v1beta`.
+/// Returns true if two segments are the same, or versions of the same number, such as `v1` and
+/// `v1beta`.
 fn is_same_part(left: &str, right: &str) -> bool {
     let version = |segment: &str| {
         let digits = segment
@@ -126,7 +133,8 @@ fn is_same_part(left: &str, right: &str) -> bool {
     left == right || version(left).is_some_and(|number| version(right) == Some(number))
 }
 
-/// Returns true if a base URL is that of another method or model of the API, such as `models/m:generateContent`.
+/// Returns true if a base URL is that of another method or model of the API, such as
+/// `models/m:generateContent`.
 fn is_other_method(base: &[&str], api: &[String]) -> bool {
     let Some((last, before)) = api.split_last() else {
         return false;
@@ -148,8 +156,8 @@ fn missing_path(server: &Server, host: &str, base: &[&str]) -> &'static [&'stati
     }
 }
 
-/// Returns the texts in a URL that may be secret: user name, password, both as a header has them, and the values of the query.
-/// Each is there as it is written and decoded.
+/// Returns the texts in a URL that may be secret: user name, password, both as a header has them,
+/// and the values of the query. Each is there as it is written and decoded.
 pub fn secrets(url: &str) -> Vec<String> {
     let (head, query) = url.split_once('?').unwrap_or((url, ""));
     let rest = head.split_once("://").map_or(head, |(_, rest)| rest);
@@ -206,7 +214,8 @@ const SECRET_WORDS: [&str; 6] = [
     "sig",
 ];
 
-/// The ends of words that name a key, such as `authtoken`. Of words that end in `key` there are others, such as `monkey`.
+/// The ends of words that name a key, such as `authtoken`. Of words that end in `key` there are
+/// others, such as `monkey`.
 const SECRET_ENDS: [&str; 15] = [
     "accesskey",
     "apikey",
@@ -241,8 +250,8 @@ const DESCRIPTIONS: [&str; 12] = [
     "version",
 ];
 
-/// Returns true if a header or a parameter of this name may hold a key. Words count as a whole, so that `keyword` and `author`
-/// are not names of keys.
+/// Returns true if a header or a parameter of this name may hold a key. Words count as a whole, so
+/// that `keyword` and `author` are not names of keys.
 pub fn is_secret_name(name: &str) -> bool {
     let words = words(name);
     let is_secret = |word: &str| {
@@ -256,8 +265,8 @@ pub fn is_secret_name(name: &str) -> bool {
     (has_secret && !is_description) || name.eq_ignore_ascii_case("code")
 }
 
-/// Returns the words of a name in lower case. A word ends at a character that is no letter and no digit, and where another
-/// begins in upper case.
+/// Returns the words of a name in lower case. A word ends at a character that is no letter and no
+/// digit, and where another begins in upper case.
 fn words(name: &str) -> Vec<String> {
     let (mut words, mut before) = (vec![String::new()], ' ');
     let mut letters = name.chars().peekable();

@@ -8,7 +8,8 @@ use subtle::ConstantTimeEq;
 /// The minimum length of a token. Shorter ones can be guessed over the network.
 const MIN_LENGTH: usize = 16;
 
-/// A bearer token, of which only the hash is kept. A comparison takes the same time for every token of a client.
+/// A bearer token, of which only the hash is kept. A comparison takes the same time for every token
+/// of a client.
 #[derive(Clone)]
 pub struct BearerToken {
     /// `None` for a text that cannot be a token. No client can send it.

@@ -2,8 +2,8 @@
 
 /// A function that returns the provider that bills requests to a URL.
 ///
-/// The builtin price table registers one. The packages that send requests cannot import it, because prices are a layer
-/// above them.
+/// The builtin price table registers one. The packages that send requests cannot import it, because
+/// prices are a layer above them.
 pub struct BillerLookup(pub fn(url: &str) -> Option<&'static str>);
 
 inventory::collect!(BillerLookup);

@@ -1,5 +1,5 @@
-//! Callbacks of the program that provide a key or a token. They are limited in time, run once for all that wait, and hold
-//! no lock.
+//! Callbacks of the program that provide a key or a token. They are limited in time, run once for
+//! all that wait, and hold no lock.
 
 use parking_lot::Mutex;
 use std::time::Duration;
@@ -47,8 +47,8 @@ impl<K, T> Default for SingleFlight<K, T> {
 }
 
 impl<K: PartialEq + Clone, T: Clone> SingleFlight<K, T> {
-    /// Asks, or waits for the caller that asks already. Returns the answer, and true if another caller has asked. If that
-    /// caller goes away, the next one takes over.
+    /// Asks, or waits for the caller that asks already. Returns the answer, and true if another
+    /// caller has asked. If that caller goes away, the next one takes over.
     pub async fn run<F: Future<Output = T>>(&self, question: K, ask: impl Fn() -> F) -> (T, bool) {
         loop {
             let mut running = match self.join(&question) {

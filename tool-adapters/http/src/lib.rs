@@ -1,15 +1,16 @@
 //! The parts that all adapters that speak HTTP share.
 //!
 //! You reach the public parts through `tool-adapters`: [`egress`], the guarded client of tools, is
-//! `tool_adapters::egress`, and [`middleware`] is `tool_adapters::interop::reqwest`. The other modules serve the packages
-//! beside this one.
+//! `tool_adapters::egress`, and [`middleware`] is `tool_adapters::interop::reqwest`. The other
+//! modules serve the packages beside this one.
 //!
-//! - Requests: [`egress`] guards them, [`middleware`] gives them spans, [`observer`] reads the usage of models from their
-//!   responses, [`request_span`] names a span, [`retry_after`] reads the delay that a server asks for
-//! - Keys: [`api_key`] holds one and leaves it out of texts, [`callback`] asks the program for one, [`base_url`] checks the
-//!   URL that it is sent to
-//! - Servers: [`serve`] runs a router under limits, [`access`] and [`bearer`] check who asks, [`quota`] shares memory
-//!   between clients
+//! - Requests: [`egress`] guards them, [`middleware`] gives them spans, [`observer`] reads the
+//!   usage of models from their responses, [`request_span`] names a span, [`retry_after`] reads the
+//!   delay that a server asks for
+//! - Keys: [`api_key`] holds one and leaves it out of texts, [`callback`] asks the program for one,
+//!   [`base_url`] checks the URL that it is sent to
+//! - Servers: [`serve`] runs a router under limits, [`access`] and [`bearer`] check who asks,
+//!   [`quota`] shares memory between clients
 //!
 //! Begin with [`egress`] for requests, and with [`serve`] for servers.
 

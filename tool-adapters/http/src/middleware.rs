@@ -1,8 +1,10 @@
-//! Spans for the requests of a [`reqwest`](https://docs.rs/reqwest) client, and propagation of traces through HTTP.
+//! Spans for the requests of a [`reqwest`](https://docs.rs/reqwest) client, and propagation of
+//! traces through HTTP.
 //!
 //! [`TraceMiddleware`] opens a span for each request (`http:POST api.openai.com`). The span ends with the last byte of the
-//! response's body, or when the body is dropped. If the response is a known provider's, its token usage is read as the
-//! body passes and counts for the span around the request. Inside an `llm` span that records usage with
+//! response's body, or when the body is dropped. If the response is a known provider's, its token
+//! usage is read as the body passes and counts for the span around the request. Inside an `llm`
+//! span that records usage with
 //! [`trace::record`], only the recorded usage counts. So a tool that calls a model with its own
 //! client has its cost.
 //!
@@ -17,9 +19,10 @@
 //!
 //! # Propagation
 //!
-//! Requests to the hosts of [`TraceMiddleware::propagate_to`] carry the trace (`traceparent`, `tracestate`, `baggage`).
-//! Requests to other hosts do not, as the baggage names the run and the customer. A redirect would carry the headers to
-//! another host, so the client needs a redirect policy that stops this; [`TraceMiddleware::client`] sets one.
+//! Requests to the hosts of [`TraceMiddleware::propagate_to`] carry the trace (`traceparent`,
+//! `tracestate`, `baggage`). Requests to other hosts do not, as the baggage names the run and the
+//! customer. A redirect would carry the headers to another host, so the client needs a redirect
+//! policy that stops this; [`TraceMiddleware::client`] sets one.
 //!
 //! ```
 //! use tool_adapters::interop::reqwest::TraceMiddleware;
@@ -58,14 +61,15 @@ use tool_core::trace::{self, DistributedContext, SpanHandle};
 
 /// Opens a span for each request: see the [module](self). Cheap to clone.
 ///
-/// A clone remembers whether [`redirect_policy`](Self::redirect_policy) was called before it was cloned. Later calls on
-/// one of the two do not affect the other.
+/// A clone remembers whether [`redirect_policy`](Self::redirect_policy) was called before it was
+/// cloned. Later calls on one of the two do not affect the other.
 #[derive(Debug, Default)]
 #[must_use]
 pub struct TraceMiddleware {
     /// The hosts to which the trace is propagated, in lower case.
     hosts: Arc<[String]>,
-    /// True once a redirect policy was made for the client. A middleware cannot see the policy of its client.
+    /// True once a redirect policy was made for the client. A middleware cannot see the policy of
+    /// its client.
     has_policy: AtomicBool,
     warned: Arc<AtomicBool>,
 }
@@ -88,9 +92,11 @@ impl TraceMiddleware {
         Self::default()
     }
 
-    /// Sets the hosts to which the trace is propagated: `name` for any port, or `name:port`. Replaces earlier hosts.
+    /// Sets the hosts to which the trace is propagated: `name` for any port, or `name:port`.
+    /// Replaces earlier hosts.
     ///
-    /// The trace is sent only if the client has the [`redirect_policy`](Self::redirect_policy) of this middleware, which
+    /// The trace is sent only if the client has the [`redirect_policy`](Self::redirect_policy) of
+    /// this middleware, which
     /// [`client`](Self::client) sets.
     pub fn propagate_to(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
@@ -115,8 +121,8 @@ impl TraceMiddleware {
 
     /// Returns a redirect policy for the client that gets this middleware, or a later clone of it.
     ///
-    /// Follows redirects as `policy` does, except from a host to which the trace is propagated to another host, and from
-    /// `https` to `http`. The client then returns the redirect itself.
+    /// Follows redirects as `policy` does, except from a host to which the trace is propagated to
+    /// another host, and from `https` to `http`. The client then returns the redirect itself.
     ///
     /// ```
     /// use reqwest::redirect::Policy;
@@ -291,7 +297,8 @@ fn transport_error(error: &reqwest::Error) -> &'static str {
 /// The span of a request whose body has not ended.
 struct OpenSpan {
     span: SpanHandle,
-    /// Reads the token usage of a model's response. The lock is never contended; it makes the body `Sync`.
+    /// Reads the token usage of a model's response. The lock is never contended; it makes the body
+    /// `Sync`.
     observer: Mutex<Option<Observer>>,
     /// The error kind of the status.
     error: Option<&'static str>,
@@ -355,7 +362,8 @@ impl TracedBody {
     }
 }
 
-/// Returns true if no more data follows. A reader that knows the length does not poll again for the end.
+/// Returns true if no more data follows. A reader that knows the length does not poll again for the
+/// end.
 fn has_ended(body: &Body) -> bool {
     body.is_end_stream() || body.size_hint().exact() == Some(0)
 }

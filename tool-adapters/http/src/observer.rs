@@ -24,9 +24,11 @@ use tool_core::trace::ModelUsage;
 /// Tool calls beyond this number are not recorded.
 const MAX_CALLS: usize = 256;
 
-/// Reads the model, the usage and the calls of a response. Bytes that it does not understand are skipped.
+/// Reads the model, the usage and the calls of a response. Bytes that it does not understand are
+/// skipped.
 ///
-/// It buffers unread bytes (an event of a stream, or a whole answer up to 16 MiB) and the arguments of open calls.
+/// It buffers unread bytes (an event of a stream, or a whole answer up to 16 MiB) and the arguments
+/// of open calls.
 #[must_use]
 pub struct Observer {
     protocol: Box<dyn Protocol>,
@@ -55,9 +57,11 @@ impl Observer {
         }
     }
 
-    /// Creates an observer for the response to a request. Returns `None` if the request does not go to a model.
+    /// Creates an observer for the response to a request. Returns `None` if the request does not go
+    /// to a model.
     ///
-    /// The path decides the protocol, and the host decides the provider among those that use OpenAI's protocol.
+    /// The path decides the protocol, and the host decides the provider among those that use
+    /// OpenAI's protocol.
     pub fn for_url(method: &str, url: &str) -> Option<Self> {
         if !method.eq_ignore_ascii_case("POST") {
             return None;
@@ -144,8 +148,8 @@ fn host_and_path(url: &str) -> Option<(String, &str)> {
     Some((host.to_ascii_lowercase(), path.trim_end_matches('/')))
 }
 
-/// Returns the provider whose protocol a URL speaks, and the model that the path names. Providers with a domain are
-/// recognized by it, the others by the path alone.
+/// Returns the provider whose protocol a URL speaks, and the model that the path names. Providers
+/// with a domain are recognized by it, the others by the path alone.
 fn provider_and_model(host: &str, path: &str) -> Option<(Provider, Option<String>)> {
     let path = UrlPath::new(path)?;
     let is_subdomain = |rest: &str| rest.is_empty() || rest.ends_with('.');
@@ -171,7 +175,8 @@ mod tests {
     use proptest::prelude::*;
     use tool_core::trace::TokenUsage;
 
-    /// Reads a response whole and in all pieces. Returns the usage, which has to be the same each time.
+    /// Reads a response whole and in all pieces. Returns the usage, which has to be the same each
+    /// time.
     fn read_in_pieces(observer: impl Fn() -> Observer, response: &[u8]) -> Option<ModelUsage> {
         let read = |chunks: &mut dyn Iterator<Item = &[u8]>| {
             let mut observer = observer();

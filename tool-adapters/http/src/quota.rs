@@ -109,8 +109,8 @@ impl<K: Clone + Eq + Hash> Drop for Share<K> {
     }
 }
 
-/// Returns the part of an address that stands for one client: of IPv6 the first half, as one machine has all addresses of a
-/// network.
+/// Returns the part of an address that stands for one client: of IPv6 the first half, as one
+/// machine has all addresses of a network.
 pub fn network(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),

@@ -8,8 +8,8 @@ pub const STATUS_CODE: &str = "http.response.status_code";
 
 /// Opens the span of a request. With `if_wanted`, the span is opened only if spans are collected.
 ///
-/// The attributes leave out the query, the password, and path segments that look like a key: Telegram and Slack put keys
-/// into the path.
+/// The attributes leave out the query, the password, and path segments that look like a key:
+/// Telegram and Slack put keys into the path.
 pub fn open(method: &Method, url: &Url, if_wanted: bool) -> SpanHandle {
     let name = format!("{method} {}", url.host_str().unwrap_or_default());
     let open = if if_wanted {
@@ -74,7 +74,8 @@ fn is_public(segment: &str, redaction: &Redaction) -> bool {
     (is_short || is_made_of_words(name)) && redaction.text(name) == name
 }
 
-/// Returns true for a text of words and short numbers, such as `gpt-4o-2024-08-06` and `listAllMessages`.
+/// Returns true for a text of words and short numbers, such as `gpt-4o-2024-08-06` and
+/// `listAllMessages`.
 fn is_made_of_words(text: &str) -> bool {
     text.split(['-', '_', '.']).all(|part| {
         let starts = part

@@ -1,8 +1,9 @@
-//! A server over HTTP whose clients can neither hold a connection without using it nor hold up its shutdown.
+//! A server over HTTP whose clients can neither hold a connection without using it nor hold up its
+//! shutdown.
 //!
-//! hyper bounds the time for the head of a request, and closes connections on which no request follows. `PacedStream`
-//! closes those whose client does not read. Of the connections and of the bytes that wait for slow clients, each address has
-//! a share.
+//! hyper bounds the time for the head of a request, and closes connections on which no request
+//! follows. `PacedStream` closes those whose client does not read. Of the connections and of the
+//! bytes that wait for slow clients, each address has a share.
 
 use crate::quota::{QuotaLimits, Share, network};
 use axum::Router;
@@ -108,8 +109,8 @@ impl BoundServer {
         Ok(format!("http://{}{}", self.address()?, self.path))
     }
 
-    /// Serves until the server is shut down, or the future is dropped. After a shutdown, open connections get some seconds
-    /// to finish, and are closed then.
+    /// Serves until the server is shut down, or the future is dropped. After a shutdown, open
+    /// connections get some seconds to finish, and are closed then.
     pub async fn serve(self) -> io::Result<()> {
         let (open, buffered, limits) = (
             Arc::default(),
@@ -151,7 +152,8 @@ impl BoundServer {
         Ok(())
     }
 
-    /// Returns a future that serves one connection. A shutdown ends it after the request that is being answered.
+    /// Returns a future that serves one connection. A shutdown ends it after the request that is
+    /// being answered.
     fn connection(
         &self,
         (stream, peer): (TcpStream, SocketAddr),
@@ -208,19 +210,23 @@ async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
 
 /// Sets the options of a connection.
 fn set_up(stream: &TcpStream) -> io::Result<()> {
-    // A head and its body are written one after the other, and the second would wait for the client.
+    // A head and its body are written one after the other, and the second would wait for the
+    // client.
     stream.set_nodelay(true)?;
-    // What the kernel keeps for a client counts for no share. Bytes on their way to the client do not count here.
+    // What the kernel keeps for a client counts for no share. Bytes on their way to the client do
+    // not count here.
     #[cfg(any(target_os = "linux", target_os = "android"))]
     socket2::SockRef::from(stream).set_tcp_notsent_lowat(MAX_UNSENT)?;
     Ok(())
 }
 
-/// A stream that fails if the other side takes too few bytes of what is written, or if too many bytes wait for its address.
+/// A stream that fails if the other side takes too few bytes of what is written, or if too many
+/// bytes wait for its address.
 struct PacedStream<S> {
     stream: S,
     limits: Arc<HttpLimits>,
-    /// The time that writes have waited for since the client last took the bytes of `limits.body`, and those it took.
+    /// The time that writes have waited for since the client last took the bytes of `limits.body`,
+    /// and those it took.
     waited: Duration,
     taken: usize,
     waiting: Option<Waiting>,

@@ -24,7 +24,8 @@ use tool_core::session::{StoreError, WaitingCall};
 use tool_core::text::hex;
 use tool_core::{Content, Mode, RunContext, ToolCall, ToolDefinition, ToolResponse};
 
-/// The bytes of a body. The arguments of a call have 1 MiB by default, and escaping may double them.
+/// The bytes of a body. The arguments of a call have 1 MiB by default, and escaping may double
+/// them.
 const MAX_BODY: usize = 2 << 20;
 /// The bytes of the id of a call.
 const MAX_CALL_ID: usize = 64;
@@ -184,7 +185,8 @@ struct CallAnswer {
 }
 
 impl CallAnswer {
-    /// Returns the answer to a call, with the session in which it was made if that is one of the page.
+    /// Returns the answer to a call, with the session in which it was made if that is one of the
+    /// page.
     async fn new(response: &ToolResponse, open: Option<&PageSession>) -> Self {
         let session = match open {
             Some(open) => Some(open.snapshot_json().await),

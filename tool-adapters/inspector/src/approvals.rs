@@ -15,8 +15,8 @@ impl InspectorState {
             .find(|waiting| waiting.call.id == id))
     }
 
-    /// Returns the calls that wait as JSON, the oldest first. Their arguments are redacted. The digest is that of the whole
-    /// call.
+    /// Returns the calls that wait as JSON, the oldest first. Their arguments are redacted. The
+    /// digest is that of the whole call.
     pub(crate) async fn approvals_json(&self) -> Result<Value, StoreError> {
         let waiting = self.runtime.waiting_calls().await?;
         Ok(waiting

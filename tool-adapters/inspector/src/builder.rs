@@ -68,40 +68,44 @@ impl Inspector {
         }
     }
 
-    /// Sets the token that each request for data has to send: at least 16 visible ASCII characters. Defaults to a random one.
+    /// Sets the token that each request for data has to send: at least 16 visible ASCII characters.
+    /// Defaults to a random one.
     pub fn token(mut self, token: impl Into<String>) -> Self {
         self.token = token.into();
         self
     }
 
-    /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any port, or `name:port`.
+    /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any
+    /// port, or `name:port`.
     pub fn allow_hosts<T: Into<String>>(mut self, hosts: impl IntoIterator<Item = T>) -> Self {
         self.access.hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets the allowed values of the `Origin` header, in place of the loopback names: `https://tools.example`, or
-    /// `http://localhost:*` for any port.
+    /// Sets the allowed values of the `Origin` header, in place of the loopback names:
+    /// `https://tools.example`, or `http://localhost:*` for any port.
     pub fn allow_origins<T: Into<String>>(mut self, origins: impl IntoIterator<Item = T>) -> Self {
         self.access.origins = Some(origins.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets the redaction of the arguments and results in the spans of the page's calls. Defaults to [`Redaction::new`].
+    /// Sets the redaction of the arguments and results in the spans of the page's calls. Defaults
+    /// to [`Redaction::new`].
     pub fn redaction(mut self, redaction: Redaction) -> Self {
         self.redaction = redaction;
         self
     }
 
-    /// Makes the inspector's collector that of the process once it serves, so that the page shows the spans of the whole
-    /// program. Defaults to the spans of the page's own calls. Replaces a collector that was installed before.
+    /// Makes the inspector's collector that of the process once it serves, so that the page shows
+    /// the spans of the whole program. Defaults to the spans of the page's own calls. Replaces a
+    /// collector that was installed before.
     pub fn trace_process(mut self) -> Self {
         self.traces_process = true;
         self
     }
 
-    /// Returns the log of spans that the page shows. As a sink of the program's own collector it receives the program's
-    /// spans.
+    /// Returns the log of spans that the page shows. As a sink of the program's own collector it
+    /// receives the program's spans.
     ///
     /// ```
     /// # use tool_adapters::inspector::Inspector;
@@ -121,8 +125,8 @@ impl Inspector {
         self
     }
 
-    /// Makes each call of the page one in a session, under its policy, its hooks and its limits. Defaults to calls that may also be
-    /// bare.
+    /// Makes each call of the page one in a session, under its policy, its hooks and its limits.
+    /// Defaults to calls that may also be bare.
     pub fn sessions_only(mut self) -> Self {
         self.sessions_only = true;
         self
@@ -134,11 +138,13 @@ impl Inspector {
         self
     }
 
-    /// Binds an address. [`BoundServer::url`] returns the address of the page, with the token in its fragment.
+    /// Binds an address. [`BoundServer::url`] returns the address of the page, with the token in
+    /// its fragment.
     ///
     /// # Errors
     ///
-    /// Returns an error if the text of the token is not one, or if the address is not a loopback address and
+    /// Returns an error if the text of the token is not one, or if the address is not a loopback
+    /// address and
     /// [`allow_hosts`](Self::allow_hosts) is not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
         let (access, shutdown) = (self.access(), self.shutdown.clone());

@@ -150,8 +150,8 @@ impl Model for Script {
     }
 }
 
-/// Lets the model of a request reply, in one trace: the spans of its model and of its tools are inside of one span. Returns `None` if
-/// the request has no script and the host gave no model.
+/// Lets the model of a request reply, in one trace: the spans of its model and of its tools are
+/// inside of one span. Returns `None` if the request has no script and the host gave no model.
 pub(crate) async fn say(
     open: &PageSession,
     model: Option<&SharedModel>,

@@ -1,4 +1,5 @@
-//! The stream of events that keeps the page up to date: ended and running spans, metrics, sessions and approvals.
+//! The stream of events that keeps the page up to date: ended and running spans, metrics, sessions
+//! and approvals.
 
 use crate::spans::span_json;
 use crate::state::InspectorState;
@@ -95,8 +96,8 @@ impl EventReader {
         }
     }
 
-    /// Returns the sessions and approvals, if they are others than before. Calls are decided and expire elsewhere too, so
-    /// this is asked for at every interval.
+    /// Returns the sessions and approvals, if they are others than before. Calls are decided and
+    /// expire elsewhere too, so this is asked for at every interval.
     async fn next_overview(&mut self) -> Option<Event> {
         // The store may be down for a moment.
         let approvals = self.state.approvals_json().await.ok()?;

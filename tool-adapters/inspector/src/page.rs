@@ -1,4 +1,5 @@
-//! The page: files that are part of the program. Each file is one view, or what several views share.
+//! The page: files that are part of the program. Each file is one view, or what several views
+//! share.
 
 use axum::Router;
 use axum::http::header;
@@ -62,7 +63,8 @@ const FILES: [PageFile; 21] = [
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
     base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/// Returns the routes of the page. It holds no data, so that a browser can open it without the token.
+/// Returns the routes of the page. It holds no data, so that a browser can open it without the
+/// token.
 pub(crate) fn router() -> Router {
     let mut router = Router::new();
     for PageFile {

@@ -51,7 +51,8 @@ impl OpenSessions {
         sessions.len() >= MAX_SESSIONS
     }
 
-    /// Adds a session, or returns the one that is known under its id. Returns `None` if there are too many.
+    /// Adds a session, or returns the one that is known under its id. Returns `None` if there are
+    /// too many.
     pub(crate) fn add(&self, session: Session) -> Option<Arc<PageSession>> {
         let mut sessions = self.open.lock();
         let is_same = |open: &Arc<PageSession>| {
@@ -122,8 +123,8 @@ impl PageSession {
         })
     }
 
-    /// Returns the session with its budgets, its loop detection, its state and its logs. Without the store, it is what this process
-    /// knows, and has no audit log.
+    /// Returns the session with its budgets, its loop detection, its state and its logs. Without
+    /// the store, it is what this process knows, and has no audit log.
     pub(crate) async fn snapshot_json(&self) -> Value {
         let session = &self.session;
         let mut audit = session.audit().await.unwrap_or_else(|error| {
@@ -153,7 +154,8 @@ impl PageSession {
         snapshot
     }
 
-    /// Returns the limit of each budget, and the calls that were charged to it where the store can say.
+    /// Returns the limit of each budget, and the calls that were charged to it where the store can
+    /// say.
     fn budgets_json(&self, report: Option<&TurnReport>) -> Value {
         let limits = self.session.policy().limits();
         let mut budgets = vec![budget_json(
@@ -181,7 +183,8 @@ impl PageSession {
         budgets.into()
     }
 
-    /// Returns the caps on cost, in dollars, and on time, in seconds, and what the calls that have ended have used of them.
+    /// Returns the caps on cost, in dollars, and on time, in seconds, and what the calls that have
+    /// ended have used of them.
     fn caps_json(&self) -> Value {
         let Some(caps) = self.session.policy().caps() else {
             return json!([]);
@@ -211,7 +214,8 @@ impl PageSession {
         rows.into()
     }
 
-    /// Returns the tools that the turn has tried, and the attempts and empty results at which they are refused.
+    /// Returns the tools that the turn has tried, and the attempts and empty results at which they
+    /// are refused.
     fn loops_json(&self, report: Option<&TurnReport>) -> Value {
         let limits = self.session.policy().limits();
         let tools = report.map(|report| report.tools.iter().take(MAX_ENTRIES).collect::<Vec<_>>());

@@ -142,7 +142,8 @@ impl SpanLog {
             .collect()
     }
 
-    /// Returns a receiver that wakes its reader after each span that opens or ends, and after each progress update.
+    /// Returns a receiver that wakes its reader after each span that opens or ends, and after each
+    /// progress update.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.0.last.subscribe()
     }
@@ -151,7 +152,8 @@ impl SpanLog {
     pub(crate) fn after(&self, number: u64) -> SpanBatch {
         let kept = self.0.kept.lock();
         let first = kept.seen - kept.spans.len() as u64;
-        // A page that was opened before the program started again asks for spans that do not exist yet.
+        // A page that was opened before the program started again asks for spans that do not exist
+        // yet.
         let from = if number > kept.seen {
             first
         } else {

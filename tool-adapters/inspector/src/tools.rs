@@ -101,7 +101,8 @@ pub(crate) fn declared_json(
         strict: request.strict,
         ..DeclareOptions::default()
     };
-    // The name depends on those of the other tools, so it is that of the declaration of all of them.
+    // The name depends on those of the other tools, so it is that of the declaration of all of
+    // them.
     let of_all = declare_with(provider, tools, options);
     let declared = declare_tools(provider, [tool], &[], options);
     let document = Declared {

@@ -53,13 +53,14 @@ use serde::de::DeserializeOwned;
 use tool_adapters_providers::{Declarations, Provider, protocol};
 use tool_core::{ToolCall, ToolResponse};
 
-/// Converts declarations for [`Provider::OpenAiChat`] into the `tools` of a Chat Completions request.
+/// Converts declarations for [`Provider::OpenAiChat`] into the `tools` of a Chat Completions
+/// request.
 pub fn chat_tools(declared: &Declarations) -> Result<Vec<ChatCompletionTools>, ConvertError> {
     tools(declared, &[Provider::OpenAiChat])
 }
 
-/// Converts the function calls of a Chat Completions message, with the tools' own names. Calls of custom tools are left
-/// out.
+/// Converts the function calls of a Chat Completions message, with the tools' own names. Calls of
+/// custom tools are left out.
 pub fn chat_calls(
     declared: &Declarations,
     message: &ChatCompletionResponseMessage,

@@ -1,7 +1,8 @@
 //! Tools and calls in the chat types of `genai`.
 //!
-//! `genai` writes each provider's request itself, and sends schemas nearly unchanged. Declare the tools for the provider of
-//! the model; for Gemini that is [`Provider::GeminiJsonSchema`], because `genai` sends `parametersJsonSchema`.
+//! `genai` writes each provider's request itself, and sends schemas nearly unchanged. Declare the
+//! tools for the provider of the model; for Gemini that is [`Provider::GeminiJsonSchema`], because
+//! `genai` sends `parametersJsonSchema`.
 //!
 //! ```
 //! use genai::chat::{ChatMessage, ChatRequest};
@@ -61,7 +62,8 @@ pub(crate) const PROVIDERS: &[Provider] = &[
 ///
 /// # Errors
 ///
-/// Returns an error for declarations of another provider, and for provider tools other than web search and Gemini's.
+/// Returns an error for declarations of another provider, and for provider tools other than web
+/// search and Gemini's.
 pub fn tools(declared: &Declarations) -> Result<Vec<chat::Tool>, ConvertError> {
     check_provider(declared, PROVIDERS)?;
     let sends_strict = declared.provider() != Provider::OpenAiChat;
@@ -105,8 +107,8 @@ fn provider_tool(provider: Provider, item: Map<String, Value>) -> Result<chat::T
 
 /// Converts the calls of a response, with the tools' own names.
 ///
-/// `genai` returns arguments that are not valid JSON as a string. They are passed on unchanged, so that the call's response
-/// reports the error.
+/// `genai` returns arguments that are not valid JSON as a string. They are passed on unchanged, so
+/// that the call's response reports the error.
 pub fn calls<'a>(
     declared: &Declarations,
     calls: impl IntoIterator<Item = &'a chat::ToolCall>,
@@ -123,7 +125,8 @@ pub fn calls<'a>(
     calls.into_iter().map(convert).collect()
 }
 
-/// Converts responses into `genai`'s, in order. `genai` has no flag for errors, so an error is its text.
+/// Converts responses into `genai`'s, in order. `genai` has no flag for errors, so an error is its
+/// text.
 pub fn results(declared: &Declarations, responses: &[ToolResponse]) -> Vec<chat::ToolResponse> {
     let convert = |response: &ToolResponse| {
         let text = declared

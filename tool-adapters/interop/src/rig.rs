@@ -1,9 +1,11 @@
 //! Tools of a session inside a `rig` agent.
 //!
-//! Written against `rig-core` and `rig-agent` 0.44. Version 0.46 needs Rust 1.97.1, and this workspace builds with 1.95.
+//! Written against `rig-core` and `rig-agent` 0.44. Version 0.46 needs Rust 1.97.1, and this
+//! workspace builds with 1.95.
 //!
-//! `rig` runs the agent's loop. Each call goes through the session, with its budgets, deadlines, confirmations and check
-//! for duplicates. Budgets count by turn, so call [`Session::next_turn`] before each prompt.
+//! `rig` runs the agent's loop. Each call goes through the session, with its budgets, deadlines,
+//! confirmations and check for duplicates. Budgets count by turn, so call [`Session::next_turn`]
+//! before each prompt.
 //!
 //! ```
 //! use rig_core::tool::DynamicTool;
@@ -44,8 +46,9 @@ use tool_core::{Content, ErrorKind, Session, ToolCall, ToolDefinition, ToolRespo
 
 /// Converts the tools that a session's model may see, for a model of `provider`.
 ///
-/// `rig` sends names and schemas nearly unchanged, so they are declared for `provider`. Provider tools are left out, as
-/// `rig` has no form for them. The model reads a failed call as the text of its response. The agent gets a
+/// `rig` sends names and schemas nearly unchanged, so they are declared for `provider`. Provider
+/// tools are left out, as `rig` has no form for them. The model reads a failed call as the text of
+/// its response. The agent gets a
 /// [`ToolExecutionError`] of the nearest kind, with the name of our
 /// [`ErrorKind`] as its code.
 ///
@@ -97,7 +100,8 @@ fn dynamic_tool(
     ))
 }
 
-/// Returns a call id, as `rig` does not pass its own. The time of the process start makes ids unique in a journal too.
+/// Returns a call id, as `rig` does not pass its own. The time of the process start makes ids
+/// unique in a journal too.
 fn next_id() -> String {
     static START: LazyLock<u128> = LazyLock::new(|| {
         SystemTime::UNIX_EPOCH

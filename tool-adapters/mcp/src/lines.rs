@@ -1,7 +1,9 @@
-//! Messages as lines, of both sides: their reading with a maximum size, their writing, and the id of a message that is too large or too deep to be read.
+//! Messages as lines, of both sides: their reading with a maximum size, their writing, and the id
+//! of a message that is too large or too deep to be read.
 //!
-//! A message that is only dropped leaves the other side waiting. The scan of a message keeps a few bytes of it, however long
-//! and deep it is, so that its request can be answered, or its call fail, at once.
+//! A message that is only dropped leaves the other side waiting. The scan of a message keeps a few
+//! bytes of it, however long and deep it is, so that its request can be answered, or its call fail,
+//! at once.
 
 use futures_util::SinkExt;
 use memchr::memchr;

@@ -1,4 +1,5 @@
-//! A bounded queue of messages for one task. It takes no memory before its first message, and most calls have none.
+//! A bounded queue of messages for one task. It takes no memory before its first message, and most
+//! calls have none.
 
 use std::collections::VecDeque;
 use std::task::{Context, Poll, Waker};

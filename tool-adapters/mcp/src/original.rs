@@ -1,7 +1,7 @@
 //! Answers of servers as JSON text, so that a server that passes them on says all that they say.
 //!
-//! The types of rmcp drop members that they do not know. The text of an answer is kept beside what is read of it. It passes rmcp as
-//! the text of a result that has no type.
+//! The types of rmcp drop members that they do not know. The text of an answer is kept beside what
+//! is read of it. It passes rmcp as the text of a result that has no type.
 
 use indexmap::IndexSet;
 use memchr::{memchr2, memchr2_iter};
@@ -29,7 +29,8 @@ const MAX_REMOVED: usize = 100;
 /// The members of a result that hold for one connection.
 pub(crate) const OF_CONNECTION: [&str; 4] = ["resultType", "nextCursor", "ttlMs", "cacheScope"];
 
-/// The members of a result's metadata that hold for one connection: a task, a subscription, and the server at its other end.
+/// The members of a result's metadata that hold for one connection: a task, a subscription, and the
+/// server at its other end.
 const META_OF_CONNECTION: [&str; 4] = [
     "io.modelcontextprotocol/related-task",
     "io.modelcontextprotocol/model-immediate-response",
@@ -45,7 +46,8 @@ pub(crate) fn sealed(result: &str) -> ServerResult {
     ServerResult::CustomResult(CustomResult::new(Value::String(result.to_owned())))
 }
 
-/// Returns the text of a result. `None` if it has another form than a result that is passed on, or nests deeper than 128.
+/// Returns the text of a result. `None` if it has another form than a result that is passed on, or
+/// nests deeper than 128.
 pub(crate) fn text_of(result: ServerResult) -> Option<String> {
     let text = match result {
         // A server may send a text as its result, in which values were not counted.
@@ -159,7 +161,8 @@ impl<'de> Deserialize<'de> for Members<'de> {
 struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'a> Members<'a> {
-    /// Reads an object. The last of two members of one name is the one that counts, as for other readers.
+    /// Reads an object. The last of two members of one name is the one that counts, as for other
+    /// readers.
     fn read(json: &'a str) -> Option<Self> {
         serde_json::from_str(json)
             .ok()
@@ -241,8 +244,8 @@ impl Removed {
     }
 }
 
-/// Returns what a server passes on of a result: all but what holds for the connection alone, on one line. `removed` is noted in its
-/// metadata.
+/// Returns what a server passes on of a result: all but what holds for the connection alone, on one
+/// line. `removed` is noted in its metadata.
 pub(crate) fn passed_on<'a>(result: &'a str, removed: &[Removed]) -> Cow<'a, str> {
     let result = on_one_line(result);
     let is_plain = |members: &Members<'_>| {
@@ -351,8 +354,9 @@ impl Measure<'_> {
     }
 }
 
-/// Shortens the result of a call that is passed on. Its parts have the limit together, and so have its structured content and all other
-/// members. What is left stays a result: the parts before the limit, and of a text the beginning.
+/// Shortens the result of a call that is passed on. Its parts have the limit together, and so have
+/// its structured content and all other members. What is left stays a result: the parts before the
+/// limit, and of a text the beginning.
 pub(crate) fn shorten(result: &str, limit: &Truncated) -> Option<String> {
     let measure = Measure(limit);
     let mut members = Members::read(result)?;
@@ -444,7 +448,8 @@ fn shorten_content(
     kept
 }
 
-/// Returns a part that is a text, whose text is cut so that the part has a size. `None` for other parts, and if nothing would be left.
+/// Returns a part that is a text, whose text is cut so that the part has a size. `None` for other
+/// parts, and if nothing would be left.
 fn shorten_text(part: &RawValue, measure: &Measure<'_>, size: usize) -> Option<Value> {
     let mut part = serde_json::from_str::<Map<String, Value>>(part.get()).ok()?;
     let text = match part.get_mut("text") {
@@ -468,7 +473,8 @@ fn shorten_text(part: &RawValue, measure: &Measure<'_>, size: usize) -> Option<V
     }
 }
 
-/// Returns a declaration as JSON: that of another server as it has sent it, but for these members of our own.
+/// Returns a declaration as JSON: that of another server as it has sent it, but for these members
+/// of our own.
 pub(crate) fn declaration(
     sent: Option<&Map<String, Value>>,
     own: &impl Serialize,
@@ -503,7 +509,8 @@ pub(crate) fn whole<'a>(
     answer.map(|part| part.answer.to_string())
 }
 
-/// Returns the members of a declaration that the type of rmcp does not know, if there are any. `typed` is what is written of that type.
+/// Returns the members of a declaration that the type of rmcp does not know, if there are any.
+/// `typed` is what is written of that type.
 pub(crate) fn unknown_members(declared: &Value, typed: &Value) -> Option<Value> {
     match (declared, typed) {
         (Value::Object(declared), Value::Object(typed)) => {

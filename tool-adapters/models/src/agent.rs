@@ -33,15 +33,17 @@
 //!
 //! # Turns
 //!
-//! Each [`prompt`](AgentLoop::prompt) is one turn of the session, with new budgets and loop counts. A turn lasts until the
-//! next one begins, so that a call which is approved after the reply still belongs to it.
+//! Each [`prompt`](AgentLoop::prompt) is one turn of the session, with new budgets and loop counts.
+//! A turn lasts until the next one begins, so that a call which is approved after the reply still
+//! belongs to it.
 //! [`end_turn`](AgentLoop::end_turn) ends it earlier. The policy's `max_tool_steps` limits the steps of calls of a reply.
 //!
 //! [`Reply::finish`] says how a reply ended. Half a text is a text, too, so look at it before you use one.
 //!
 //! # Long conversations
 //!
-//! A history grows with each turn, and a model's context has an end. [`keep`](AgentLoop::keep) removes the oldest part,
+//! A history grows with each turn, and a model's context has an end. [`keep`](AgentLoop::keep)
+//! removes the oldest part,
 //! [`sum_up`](AgentLoop::sum_up) puts a summary in its place, and [`on_shortened`](AgentLoop::on_shortened) gives you what was removed.
 //!
 //! # Long-running tools
@@ -52,9 +54,10 @@
 //!
 //! # Spans
 //!
-//! Each reply and each approval is an `agent` span with the name of [`named`](AgentLoop::named). It contains the requests to
-//! the model, the calls, and their cost. An agent without a name has spans inside another span, or once the process
-//! collects spans ([`start`](tool_core::trace::start)). See [`trace`](tool_core::trace).
+//! Each reply and each approval is an `agent` span with the name of [`named`](AgentLoop::named). It
+//! contains the requests to the model, the calls, and their cost. An agent without a name has spans
+//! inside another span, or once the process collects spans ([`start`](tool_core::trace::start)).
+//! See [`trace`](tool_core::trace).
 //!
 //! # Confirmation
 //!
@@ -111,7 +114,8 @@ use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolR
 
 /// A conversation with a model. See the [module](self).
 ///
-/// Dropping the future of a reply closes the connection to the provider and cancels running calls. The history stays valid.
+/// Dropping the future of a reply closes the connection to the provider and cancels running calls.
+/// The history stays valid.
 ///
 /// ```
 /// use tool_adapters::agent::AgentLoop;
@@ -245,7 +249,8 @@ impl<M: Model> AgentLoop<M> {
         }
     }
 
-    /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name always has spans.
+    /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name
+    /// always has spans.
     pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
         Self {
             name: Some(name.into()),
@@ -253,7 +258,8 @@ impl<M: Model> AgentLoop<M> {
         }
     }
 
-    /// Keeps the history within a limit: before each step, the oldest part of a longer one is removed. See [`Keep`].
+    /// Keeps the history within a limit: before each step, the oldest part of a longer one is
+    /// removed. See [`Keep`].
     ///
     /// ```
     /// use tool_adapters::agent::AgentLoop;
@@ -279,7 +285,8 @@ impl<M: Model> AgentLoop<M> {
         self
     }
 
-    /// Puts a summary in the place of what is removed from the history. The model of the conversation writes it. Without
+    /// Puts a summary in the place of what is removed from the history. The model of the
+    /// conversation writes it. Without
     /// [`keep`](Self::keep), this happens at 0.8 of the model's context, as the provider counts its tokens.
     ///
     /// If the model gives no summary, the messages are removed without one.
@@ -288,14 +295,15 @@ impl<M: Model> AgentLoop<M> {
         self
     }
 
-    /// Sums up what is removed from the history, as [`sum_up`](Self::sum_up) does, with another model, for example a cheaper one.
+    /// Sums up what is removed from the history, as [`sum_up`](Self::sum_up) does, with another
+    /// model, for example a cheaper one.
     pub fn sum_up_with(mut self, model: impl Model + 'static) -> Self {
         self.keeper.sum_up_with(model);
         self
     }
 
-    /// Sets a listener for the parts of the history that are removed or summed up, which you can still read and store there. It
-    /// runs before the next step of the model, so it must not wait.
+    /// Sets a listener for the parts of the history that are removed or summed up, which you can
+    /// still read and store there. It runs before the next step of the model, so it must not wait.
     ///
     /// ```
     /// use std::sync::mpsc;
@@ -330,19 +338,21 @@ impl<M: Model> AgentLoop<M> {
         self
     }
 
-    /// Sends a message of the user, and returns the model's reply. Begins a new turn. The message is a text, or a
+    /// Sends a message of the user, and returns the model's reply. Begins a new turn. The message
+    /// is a text, or a
     /// [`UserMessage`] with images and files.
     ///
-    /// If a tool of the last turn set a message for this one, the reply's text begins with it. After the session has ended,
-    /// the reply has the error `SESSION_INACTIVE`.
+    /// If a tool of the last turn set a message for this one, the reply's text begins with it.
+    /// After the session has ended, the reply has the error `SESSION_INACTIVE`.
     pub async fn prompt(&mut self, message: impl Into<UserMessage>) -> Reply {
         self.run(AgentInput::Message(message.into()), None).await
     }
 
-    /// Sends a message of the user, and returns the model's final answer as a value of type `T`. Begins a new turn. Await the
-    /// builder to send it.
+    /// Sends a message of the user, and returns the model's final answer as a value of type `T`.
+    /// Begins a new turn. Await the builder to send it.
     ///
-    /// The model gets the schema of `T`. A wrong answer goes back to the model with every problem, at most
+    /// The model gets the schema of `T`. A wrong answer goes back to the model with every problem,
+    /// at most
     /// [`retries`](TypedPrompt::retries) times. See [`TypedAnswer`].
     ///
     /// ```rust,standalone_crate
@@ -375,13 +385,15 @@ impl<M: Model> AgentLoop<M> {
         }
     }
 
-    /// Lets the model begin the conversation. Begins a new turn. Tools with `ignore_on_enter` are hidden from the model.
+    /// Lets the model begin the conversation. Begins a new turn. Tools with `ignore_on_enter` are
+    /// hidden from the model.
     pub async fn enter(&mut self) -> Reply {
         self.run(AgentInput::Enter, None).await
     }
 
-    /// Lets the model continue in the same turn, such as after [`approve`](Self::approve), or when a call in the background has
-    /// something to say ([`background_answers_ready`](tool_core::Session::background_answers_ready)).
+    /// Lets the model continue in the same turn, such as after [`approve`](Self::approve), or when
+    /// a call in the background has something to say
+    /// ([`background_answers_ready`](tool_core::Session::background_answers_ready)).
     pub async fn resume(&mut self) -> Reply {
         self.run(AgentInput::Resume, None).await
     }
@@ -392,7 +404,8 @@ impl<M: Model> AgentLoop<M> {
         self.approve_by(token, &principal).await
     }
 
-    /// Approves a call by the decision of a person, whom the audit log names. Without a person it names the session's principal.
+    /// Approves a call by the decision of a person, whom the audit log names. Without a person it
+    /// names the session's principal.
     pub async fn approve_by(&mut self, token: &str, person: &str) -> ToolResponse {
         let span = self.span();
         let response = span.inside(self.session().approve_by(token, person)).await;
@@ -406,14 +419,16 @@ impl<M: Model> AgentLoop<M> {
         self.deny_by(token, &principal).await
     }
 
-    /// Denies a call by the decision of a person, whom the audit log names. Without a person it names the session's principal.
+    /// Denies a call by the decision of a person, whom the audit log names. Without a person it
+    /// names the session's principal.
     pub async fn deny_by(&mut self, token: &str, person: &str) -> ToolResponse {
         let response = self.session().deny_by(token, person).await;
         self.note_decision(token, response, false)
     }
 
-    /// Ends the turn. Returns `None` if none is open. Carries out `END_VOICE_SESSION`. If a tool set a message for the next
-    /// turn, the host has to speak it; the history contains it as a message of the model.
+    /// Ends the turn. Returns `None` if none is open. Carries out `END_VOICE_SESSION`. If a tool
+    /// set a message for the next turn, the host has to speak it; the history contains it as a
+    /// message of the model.
     pub async fn end_turn(&mut self) -> Option<Turn> {
         if !std::mem::take(&mut self.in_turn) {
             return None;
@@ -456,8 +471,8 @@ impl<M: Model> AgentLoop<M> {
         self.history.push(message);
     }
 
-    /// Replaces the model. The history stays. Parts in the old provider's own form are kept for that provider; the new model
-    /// reads texts, calls and results.
+    /// Replaces the model. The history stays. Parts in the old provider's own form are kept for
+    /// that provider; the new model reads texts, calls and results.
     pub fn set_model(&mut self, model: M) {
         self.model = model;
         self.keeper.forget_measured();
@@ -791,7 +806,8 @@ fn end_span(span: SpanHandle, reply: &Reply) {
     }
 }
 
-/// A handle that interrupts a conversation from another task, such as when the user speaks or leaves. Cheap to clone.
+/// A handle that interrupts a conversation from another task, such as when the user speaks or
+/// leaves. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct InterruptHandle {
     session: Session,
@@ -799,8 +815,8 @@ pub struct InterruptHandle {
 }
 
 impl InterruptHandle {
-    /// Ends the current reply: cancels the calls that allow it, and drops the answer of the model. Returns the number of
-    /// cancelled calls. Does not affect later replies.
+    /// Ends the current reply: cancels the calls that allow it, and drops the answer of the model.
+    /// Returns the number of cancelled calls. Does not affect later replies.
     pub fn interrupt(&self) -> usize {
         // The session first, as the loop asks it for the reason when the model's step ends.
         let calls = self.session.interrupt();
@@ -808,7 +824,8 @@ impl InterruptHandle {
         calls
     }
 
-    /// Wraps a model so that its step ends at the next interruption. Puts `instructions` in front of the tools'.
+    /// Wraps a model so that its step ends at the next interruption. Puts `instructions` in front
+    /// of the tools'.
     fn wrap<'a, M>(
         &self,
         model: &'a mut M,
@@ -838,7 +855,8 @@ struct InterruptibleModel<'a, M> {
 }
 
 impl<M> InterruptibleModel<'_, M> {
-    /// Marks the reply if it was interrupted: the session does not see an interruption that came before its loop began.
+    /// Marks the reply if it was interrupted: the session does not see an interruption that came
+    /// before its loop began.
     fn note_interruption(&self, reply: &mut Reply) {
         if *self.count.borrow() != self.initial {
             reply.interrupted = true;

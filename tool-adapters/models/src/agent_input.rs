@@ -2,8 +2,8 @@
 
 use tool_core::session::{Decision, UserMessage};
 
-/// The input that an agent replies to. A text or a [`UserMessage`] is a message, and a [`Decision`] or several are the decisions on calls
-/// that wait for approval.
+/// The input that an agent replies to. A text or a [`UserMessage`] is a message, and a [`Decision`]
+/// or several are the decisions on calls that wait for approval.
 ///
 /// ```
 /// use tool_adapters::agent::AgentInput;
@@ -18,12 +18,14 @@ use tool_core::session::{Decision, UserMessage};
 pub enum AgentInput {
     /// A message of the user. Begins a new turn.
     Message(UserMessage),
-    /// Nothing: the model begins the conversation. Begins a new turn. Tools with `ignore_on_enter` are hidden from the model.
+    /// Nothing: the model begins the conversation. Begins a new turn. Tools with `ignore_on_enter`
+    /// are hidden from the model.
     Enter,
     /// Nothing: the model continues in the same turn.
     Resume,
-    /// The decisions of persons on calls that wait for approval. Approved calls run, and then the model continues in the same
-    /// turn. If no call waits for any of them, the model is not asked, and the reply has an error.
+    /// The decisions of persons on calls that wait for approval. Approved calls run, and then the
+    /// model continues in the same turn. If no call waits for any of them, the model is not asked,
+    /// and the reply has an error.
     Decisions(Vec<Decision>),
 }
 

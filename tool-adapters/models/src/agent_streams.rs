@@ -11,7 +11,8 @@ impl<M: Model> AgentLoop<M> {
     /// reasoning, calls with their updates and results, approvals, usage, and at the end the reply. Each event has a JSON form for
     /// a front end.
     ///
-    /// Nothing happens until you read the stream. Dropping it cancels the reply, as dropping the future of
+    /// Nothing happens until you read the stream. Dropping it cancels the reply, as dropping the
+    /// future of
     /// [`prompt`](Self::prompt) does. See [`AgentStream`] for what a slow reader means, and
     /// [`AgentEvent`](tool_core::session::AgentEvent) for the order of events.
     ///
@@ -52,8 +53,9 @@ impl<M: Model> AgentLoop<M> {
         Self::stream_of(self, input)
     }
 
-    /// Replies as [`stream`](Self::stream) does, and holds the agent in the stream, for example as the body of an answer over
-    /// HTTP: a `Box` of an agent that this request has opened, or the guard of a lock from which the next request takes it.
+    /// Replies as [`stream`](Self::stream) does, and holds the agent in the stream, for example as
+    /// the body of an answer over HTTP: a `Box` of an agent that this request has opened, or the
+    /// guard of a lock from which the next request takes it.
     ///
     /// ```
     /// use futures_core::Stream;

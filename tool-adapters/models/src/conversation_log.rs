@@ -9,8 +9,9 @@ use tool_core::session::{
     ConversationKey, DynHistoryStore, HistoryStoreError, Message, MessageLog,
 };
 
-/// Stores the messages of a conversation, in the order in which they are added. A task writes them, so that a message is
-/// stored even if the reply is dropped meanwhile. It ends once it has written the last message.
+/// Stores the messages of a conversation, in the order in which they are added. A task writes them,
+/// so that a message is stored even if the reply is dropped meanwhile. It ends once it has written
+/// the last message.
 pub(crate) struct ConversationLog {
     orders: mpsc::UnboundedSender<Order>,
 }

@@ -40,7 +40,8 @@ struct MeasuredRequest {
     tokens: u64,
 }
 
-/// A value that one owner uses at a time, so that an agent can be shared between threads where its model can.
+/// A value that one owner uses at a time, so that an agent can be shared between threads where its
+/// model can.
 struct Unshared<T: ?Sized>(Mutex<Box<T>>);
 
 impl<T: ?Sized> Unshared<T> {
@@ -94,7 +95,8 @@ impl HistoryKeeper {
 
 /// # Steps
 impl HistoryKeeper {
-    /// Shortens the history if it is too long. `besides` are the tokens of a request that are not of the history.
+    /// Shortens the history if it is too long. `besides` are the tokens of a request that are not
+    /// of the history.
     pub(crate) async fn prepare<M: Model>(
         &mut self,
         model: &mut M,
@@ -117,7 +119,8 @@ impl HistoryKeeper {
             Summaries::Own => history.compact(model, &keep).await,
             Summaries::Other(other) => other.get().compact(history, &keep).await,
         };
-        // A conversation that is too long would fail, so it loses its beginning where nothing can sum it up.
+        // A conversation that is too long would fail, so it loses its beginning where nothing can
+        // sum it up.
         let shortened = summed_up.unwrap_or_else(|error| {
             let mut trimmed = history.trim(&keep);
             trimmed.summary_error = Some(error.to_string());
@@ -139,7 +142,8 @@ impl HistoryKeeper {
         self.measured = (tokens > 0).then_some(MeasuredRequest { messages, tokens });
     }
 
-    /// Returns the tokens of the last request, and an estimate of the messages that were added since.
+    /// Returns the tokens of the last request, and an estimate of the messages that were added
+    /// since.
     fn tokens_now(&self, history: &History) -> Option<u64> {
         let measured = self.measured?;
         let added = history.messages().get(measured.messages..)?;

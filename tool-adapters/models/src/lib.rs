@@ -5,7 +5,8 @@
 //!
 //! [`ag_ui`] is `tool_adapters::ag_ui`: an agent behind a front end.
 //!
-//! Begin with [`agent`] for a conversation that calls tools, and with [`http::HttpModel`] for the way of a request.
+//! Begin with [`agent`] for a conversation that calls tools, and with [`http::HttpModel`] for the
+//! way of a request.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 

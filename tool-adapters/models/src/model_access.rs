@@ -1,5 +1,5 @@
-//! A model of a provider, with the access that all transports need: its base URL, its API key, the provider that bills
-//! requests to that URL, and retries.
+//! A model of a provider, with the access that all transports need: its base URL, its API key, the
+//! provider that bills requests to that URL, and retries.
 
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
@@ -54,10 +54,11 @@ impl<T> ProviderModel<T> {
         }
     }
 
-    /// Sets the images, sounds, videos and documents that a message of the user may have, for a model or a server that takes
-    /// less or more than the provider's documents say.
+    /// Sets the images, sounds, videos and documents that a message of the user may have, for a
+    /// model or a server that takes less or more than the provider's documents say.
     ///
-    /// A message with another part is refused before anything is sent, and the error names the part. See
+    /// A message with another part is refused before anything is sent, and the error names the
+    /// part. See
     /// [`Host::accept_parts`] for the default.
     ///
     /// ```
@@ -92,12 +93,15 @@ impl<T> ProviderModel<T> {
         self
     }
 
-    /// Sets a callback that provides the API key, such as one that rotates or belongs to a cloud's credentials.
+    /// Sets a callback that provides the API key, such as one that rotates or belongs to a cloud's
+    /// credentials.
     ///
-    /// The callback is asked for each request, and for each connection of a live model, unless its last key is still
+    /// The callback is asked for each request, and for each connection of a live model, unless its
+    /// last key is still
     /// [valid](ProvidedKey::valid_for). A key that the provider refuses is not used again: the request is repeated once with
-    /// another one. Requests at the same time share one call for a key that may be used again. The callback runs in a task,
-    /// for at most 30 s, and the time counts for the limit of the request. A panic is an error of the request.
+    /// another one. Requests at the same time share one call for a key that may be used again. The
+    /// callback runs in a task, for at most 30 s, and the time counts for the limit of the request.
+    /// A panic is an error of the request.
     ///
     /// ```
     /// use std::time::Duration;
@@ -120,8 +124,9 @@ impl<T> ProviderModel<T> {
         self
     }
 
-    /// Sets a callback that provides a token, which is sent as `Authorization: Bearer`, whatever header the provider has for its
-    /// keys. Use it for the tokens of a cloud, such as those of Microsoft Entra and of Google Cloud.
+    /// Sets a callback that provides a token, which is sent as `Authorization: Bearer`, whatever
+    /// header the provider has for its keys. Use it for the tokens of a cloud, such as those of
+    /// Microsoft Entra and of Google Cloud.
     ///
     /// It is called as the callback of [`api_key_with`](Self::api_key_with).
     ///
@@ -147,22 +152,23 @@ impl<T> ProviderModel<T> {
         model
     }
 
-    /// Allows requests with a key over `http` or `ws` to other machines. By default they are refused, because anyone on the
-    /// way can read the key.
+    /// Allows requests with a key over `http` or `ws` to other machines. By default they are
+    /// refused, because anyone on the way can read the key.
     pub fn allow_unencrypted(mut self) -> Self {
         self.access.allow_unencrypted = true;
         self
     }
 
-    /// Sets the base URL, to which the paths of the API are appended. Its query is kept. Without a scheme it is `https`, or
-    /// `http` for a server on this machine. A live model accepts `ws`, `wss`, `http` and `https`.
+    /// Sets the base URL, to which the paths of the API are appended. Its query is kept. Without a
+    /// scheme it is `https`, or `http` for a server on this machine. A live model accepts `ws`,
+    /// `wss`, `http` and `https`.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.access.base_url = Some(url.into());
         self
     }
 
-    /// Adds a header to every request, or to the handshake of a live model, such as a project or a beta. It replaces a
-    /// header of the provider.
+    /// Adds a header to every request, or to the handshake of a live model, such as a project or a
+    /// beta. It replaces a header of the provider.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.access
             .headers
@@ -178,8 +184,9 @@ impl<T> ProviderModel<T> {
         }
     }
 
-    /// Adds a setting of the provider to the top level of the request's body, such as `temperature`, or to the setup of a
-    /// live session, such as Gemini's `generationConfig`. A value that nests deeper than 128 is left out.
+    /// Adds a setting of the provider to the top level of the request's body, such as
+    /// `temperature`, or to the setup of a live session, such as Gemini's `generationConfig`. A
+    /// value that nests deeper than 128 is left out.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         let name = name.into();
         if let Some(value) = unless_too_deep(value.into()) {
@@ -190,8 +197,8 @@ impl<T> ProviderModel<T> {
         self
     }
 
-    /// Sets the policy for retries, and for reconnecting a live model. A connection that has lasted for some seconds resets
-    /// the number of attempts.
+    /// Sets the policy for retries, and for reconnecting a live model. A connection that has lasted
+    /// for some seconds resets the number of attempts.
     pub fn retry(self, retry: RetryPolicy) -> Self {
         Self { retry, ..self }
     }
@@ -199,7 +206,8 @@ impl<T> ProviderModel<T> {
 
 debug_only!(ProviderModel<T>, |this| provider: this.provider, model: this.model);
 
-/// The access that the program has set. The environment and the provider's defaults fill in the rest.
+/// The access that the program has set. The environment and the provider's defaults fill in the
+/// rest.
 #[derive(Clone, Default)]
 pub(crate) struct ModelAccess {
     pub(crate) base_url: Option<String>,
@@ -209,7 +217,8 @@ pub(crate) struct ModelAccess {
     pub(crate) allow_unencrypted: bool,
     /// Returns the path after the base URL, where a host has another one than the provider.
     pub(crate) path: Option<PathOfModel>,
-    /// The header of the key and the text before it, where a host has another one than the provider.
+    /// The header of the key and the text before it, where a host has another one than the
+    /// provider.
     pub(crate) key_header: Option<(&'static str, &'static str)>,
 }
 
@@ -232,7 +241,8 @@ impl ModelAccess {
         Ok(key.map(|key| ApiKey::new(&key)))
     }
 
-    /// Forgets a key that the provider has refused. Returns true if the next request has another one.
+    /// Forgets a key that the provider has refused. Returns true if the next request has another
+    /// one.
     pub(crate) fn forget_key(&self, key: Option<&ApiKey>) -> bool {
         self.api_key
             .as_ref()
@@ -337,8 +347,8 @@ pub(crate) fn env_setting(names: &[&str]) -> Option<String> {
     })
 }
 
-/// Returns the model's name, and the name of its biller in price tables. Servers of many providers speak the same protocol,
-/// so the URL decides before the protocol does.
+/// Returns the model's name, and the name of its biller in price tables. Servers of many providers
+/// speak the same protocol, so the URL decides before the protocol does.
 pub(crate) fn model_info(provider: Provider, model: &str, url: &str) -> ModelInfo {
     let biller = biller_of_url(url).or(provider.spec().names.biller);
     ModelInfo {
@@ -349,8 +359,9 @@ pub(crate) fn model_info(provider: Provider, model: &str, url: &str) -> ModelInf
 
 /// A policy for retries of requests that a provider did not receive or was too busy to answer.
 ///
-/// The delay before the second attempt is a random time up to `initial`. The upper limit doubles with each further attempt,
-/// up to `max`. The randomness spreads clients that failed at the same time.
+/// The delay before the second attempt is a random time up to `initial`. The upper limit doubles
+/// with each further attempt, up to `max`. The randomness spreads clients that failed at the same
+/// time.
 ///
 /// ```
 /// use std::time::Duration;
@@ -369,8 +380,8 @@ pub struct RetryPolicy {
     pub initial: Duration,
     /// Maximum delay before any attempt. Defaults to 8 s.
     pub max: Duration,
-    /// Maximum delay that a provider may request. If it requests a longer one, there is no further attempt. Defaults to a
-    /// minute.
+    /// Maximum delay that a provider may request. If it requests a longer one, there is no further
+    /// attempt. Defaults to a minute.
     pub max_retry_after: Duration,
 }
 
@@ -394,7 +405,8 @@ impl RetryPolicy {
         }
     }
 
-    /// Returns a random delay after a number of failed attempts. Returns `None` if no attempt is left.
+    /// Returns a random delay after a number of failed attempts. Returns `None` if no attempt is
+    /// left.
     pub(crate) fn delay(&self, failed: u32) -> Option<Duration> {
         // The seed of a hash map is random enough for a delay.
         let fraction =

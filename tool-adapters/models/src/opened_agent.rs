@@ -13,19 +13,20 @@ use tool_core::{Session, ToolCall};
 
 /// # Stored conversations
 impl<M: Model> AgentLoop<M> {
-    /// Opens a conversation in a store, or begins it, and goes on where it was left. `session` opens the session of the
-    /// conversation; its principal owns the conversation.
+    /// Opens a conversation in a store, or begins it, and goes on where it was left. `session`
+    /// opens the session of the conversation; its principal owns the conversation.
     ///
     /// Each message is stored as it is said: the user's before the model is asked, and the model's step before its calls
     /// run. A process that ends at any point loses nothing that was said. A call whose result was not stored is answered from
     /// the runtime's [journal](tool_core::session::Journal), and otherwise with `UNKNOWN`: it may have taken effect, and it does not
     /// run again. If the last message is the user's, [`resume`](Self::resume) asks the model.
     ///
-    /// A session that was idle for too long is opened again, now and before each later message. The conversation goes on; what the
-    /// session alone knew, such as a call that waited for approval, is gone.
+    /// A session that was idle for too long is opened again, now and before each later message. The
+    /// conversation goes on; what the session alone knew, such as a call that waited for approval,
+    /// is gone.
     ///
-    /// If another process adds messages at the same time, the reply of the later one fails with `CONFLICT`, and no call of
-    /// its step runs. Open the conversation again.
+    /// If another process adds messages at the same time, the reply of the later one fails with
+    /// `CONFLICT`, and no call of its step runs. Open the conversation again.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -56,7 +57,8 @@ impl<M: Model> AgentLoop<M> {
     ///
     /// # Errors
     ///
-    /// The session cannot be opened, or the conversation cannot be read, or another process writes it at this moment.
+    /// The session cannot be opened, or the conversation cannot be read, or another process writes
+    /// it at this moment.
     pub async fn open(
         store: impl DynHistoryStore + 'static,
         id: impl AsRef<str>,

@@ -18,14 +18,16 @@ const MAX_STEPS: u32 = 8;
 /// The most calls of a step. Further ones are answered with an error.
 const MAX_STEP_CALLS: usize = 32;
 
-/// An agent that other agents call as a tool. It works on one task in a conversation of its own, which its caller does not see,
-/// and returns its answer as a text.
+/// An agent that other agents call as a tool. It works on one task in a conversation of its own,
+/// which its caller does not see, and returns its answer as a text.
 ///
-/// Its calls are calls of the session in which it works. They spend the budgets and caps of its caller, act for the same
-/// principal, and end with it. A call that needs approval is asked for in the reply of the caller, where a person can answer.
-/// The spans of its model and its calls are inside a span with its name.
+/// Its calls are calls of the session in which it works. They spend the budgets and caps of its
+/// caller, act for the same principal, and end with it. A call that needs approval is asked for in
+/// the reply of the caller, where a person can answer. The spans of its model and its calls are
+/// inside a span with its name.
 ///
-/// It calls tools of the session only, so add them to the same context. Agents may call agents, as deep as
+/// It calls tools of the session only, so add them to the same context. Agents may call agents, as
+/// deep as
 /// [`Policy::max_depth`](tool_core::Policy::max_depth) lets tools call tools. The session finds loops among all calls of a turn.
 ///
 /// ```
@@ -70,7 +72,8 @@ pub struct SubAgent<F> {
 }
 
 impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
-    /// Creates an agent that may call these tools of its caller's session. `model` makes the model of each task.
+    /// Creates an agent that may call these tools of its caller's session. `model` makes the model
+    /// of each task.
     pub fn new(tools: &ToolContext, model: F) -> Self {
         Self {
             model,
@@ -88,7 +91,8 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
         }
     }
 
-    /// Sets the number of steps of calls in a task. After these the model must answer without calls. Defaults to 8.
+    /// Sets the number of steps of calls in a task. After these the model must answer without
+    /// calls. Defaults to 8.
     pub fn max_steps(self, steps: u32) -> Self {
         Self {
             max_steps: steps,

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-/// Escapes a text from the model for a path segment, a query or a form body. Everything except letters, digits and `-._~`
-/// is escaped, so that the text cannot end its place.
+/// Escapes a text from the model for a path segment, a query or a form body. Everything except
+/// letters, digits and `-._~` is escaped, so that the text cannot end its place.
 pub(crate) fn escape(text: &str) -> String {
     escape_except(text, |byte| {
         byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)

@@ -1,6 +1,7 @@
 //! Headers that a document cannot leave to the model.
 
-/// Returns true for a header that belongs to the connection or to the client, and never to a parameter or a key.
+/// Returns true for a header that belongs to the connection or to the client, and never to a
+/// parameter or a key.
 pub(crate) fn is_of_the_connection(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "accept-encoding",
@@ -22,7 +23,8 @@ pub(crate) fn is_of_the_connection(name: &str) -> bool {
     NAMES.contains(&name.as_str()) || name.starts_with("proxy-") || name.starts_with("sec-")
 }
 
-/// Returns true for a header whose value would change who calls, from where, or which method the server runs.
+/// Returns true for a header whose value would change who calls, from where, or which method the
+/// server runs.
 pub(crate) fn is_of_the_program(name: &str) -> bool {
     const NAMES: &[&str] = &[
         "accept",

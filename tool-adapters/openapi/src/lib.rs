@@ -1,4 +1,5 @@
-//! Tools from OpenAPI documents: each operation of version 3.0 and 3.1 is a governed tool, or is refused with the reason.
+//! Tools from OpenAPI documents: each operation of version 3.0 and 3.1 is a governed tool, or is
+//! refused with the reason.
 //!
 //! See [`OpenApi`].
 

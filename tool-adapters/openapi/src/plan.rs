@@ -107,8 +107,8 @@ pub(crate) struct ArgumentSchema {
     pub(crate) definitions: Option<SharedDefinitions>,
 }
 
-/// Plans the request of an operation, and returns the schema of its arguments. Parameters in the place of a credential are
-/// left out.
+/// Plans the request of an operation, and returns the schema of its arguments. Parameters in the
+/// place of a credential are left out.
 pub(crate) fn plan<'a>(
     document: &'a Document,
     operation: &Operation<'a>,
@@ -401,8 +401,8 @@ fn property_name(name: &str, suffix: &str, taken: &mut Names) -> String {
     taken.free(&format!("{plain}_{suffix}"), 64)
 }
 
-/// Splits a path from its query and its fragment. Documents tell operations of one path apart by these, although the
-/// specification has no such paths. A fragment is never sent.
+/// Splits a path from its query and its fragment. Documents tell operations of one path apart by
+/// these, although the specification has no such paths. A fragment is never sent.
 fn fixed_query(path: &str) -> Result<(&str, Vec<String>), RefusalReason> {
     let path = path.split('#').next().unwrap_or_default();
     let Some((path, query)) = path.split_once('?') else {

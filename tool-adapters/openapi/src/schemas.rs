@@ -1,5 +1,5 @@
-//! The schemas of a document, rewritten once for all tools: references become `$defs`, and keywords of OpenAPI 3.0 those of
-//! draft 2020-12.
+//! The schemas of a document, rewritten once for all tools: references become `$defs`, and keywords
+//! of OpenAPI 3.0 those of draft 2020-12.
 
 use crate::document::Document;
 use crate::names::Names;
@@ -20,7 +20,8 @@ const MAX_INLINE_SCHEMA: usize = 16 << 10;
 /// Maximum memory that all rewritten definitions of a document take, in bytes.
 const MAX_MEMORY: usize = 256 << 20;
 
-/// The definitions of a document, each rewritten at its first use and shared by the tools that refer to it.
+/// The definitions of a document, each rewritten at its first use and shared by the tools that
+/// refer to it.
 pub(crate) struct Definitions<'a> {
     document: &'a Document,
     /// The position of each definition by the address of its original.
@@ -64,7 +65,8 @@ impl<'a> Definitions<'a> {
         }
     }
 
-    /// Returns the position of a schema of the document, which is named `wanted` if the name is free.
+    /// Returns the position of a schema of the document, which is named `wanted` if the name is
+    /// free.
     fn position(&mut self, original: &'a Value, wanted: &str) -> usize {
         let address = std::ptr::from_ref(original).addr();
         if let Some(position) = self.positions.get(&address) {
@@ -259,7 +261,8 @@ impl<'d, 'a> SchemaSet<'d, 'a> {
             | "$comment" | "nullable" | "xml" | "externalDocs" | "discriminator" | "readOnly"
             | "writeOnly" => return Ok(None),
             name if name.starts_with("x-") => return Ok(None),
-            // Draft 2019-09: the nearest schema with an anchor, which documents put at the root of a definition.
+            // Draft 2019-09: the nearest schema with an anchor, which documents put at the root of
+            // a definition.
             "$recursiveRef" if *value == "#" && self.recursive.is_some() => {
                 let name = self.recursive.as_deref().unwrap_or_default();
                 return Ok(Some(("$ref", format!("#/$defs/{name}").into())));
@@ -349,8 +352,8 @@ impl<'d, 'a> SchemaSet<'d, 'a> {
         hidden.map(|(name, _)| name.as_str()).collect()
     }
 
-    /// Rewrites the schema of a parameter or a body. A large one becomes a definition with this name, because other operations
-    /// may have the same one.
+    /// Rewrites the schema of a parameter or a body. A large one becomes a definition with this
+    /// name, because other operations may have the same one.
     pub(crate) fn convert_argument(
         &mut self,
         schema: &'a Value,
@@ -588,7 +591,8 @@ mod tests {
 
     #[test]
     fn refuses_schemas_that_double_at_each_level() {
-        // 2^30 copies if references were replaced by their targets; as definitions, each is written once.
+        // 2^30 copies if references were replaced by their targets; as definitions, each is written
+        // once.
         let mut schemas = Map::new();
         for level in 0..30 {
             let next = json!({"$ref": format!("#/components/schemas/L{}", level + 1)});

@@ -61,7 +61,8 @@ pub(crate) fn scheme_names(document: &Document) -> impl Iterator<Item = &str> {
     schemes.into_iter().flatten().map(|(name, _)| name.as_str())
 }
 
-/// Returns the credentials of an operation: those of the first alternative for which the program has all.
+/// Returns the credentials of an operation: those of the first alternative for which the program
+/// has all.
 pub(crate) fn credentials(
     document: &Document,
     operation: &Operation<'_>,

@@ -115,8 +115,8 @@ pub(crate) fn path_text(
     }
 }
 
-/// Writes a value as escaped pairs of a query or of a form body. The first of each pair is also returned unescaped, where
-/// the value chose it.
+/// Writes a value as escaped pairs of a query or of a form body. The first of each pair is also
+/// returned unescaped, where the value chose it.
 pub(crate) fn query_pairs(
     style: Style,
     explode: bool,
@@ -250,7 +250,8 @@ pub(crate) fn header_text(style: Style, explode: bool, value: &Value) -> StyleRe
     Ok(text)
 }
 
-/// Writes the pairs of a form body. Members without a style of their own are texts, lists of texts, or JSON.
+/// Writes the pairs of a form body. Members without a style of their own are texts, lists of texts,
+/// or JSON.
 pub(crate) fn form_pairs(
     members: &Map<String, Value>,
     style_of: impl Fn(&str) -> Option<(Style, bool)>,

@@ -68,13 +68,14 @@ impl OpenApi {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text is not JSON, too large, or not a document of version 3.0 or 3.1.
+    /// Returns an error if the text is not JSON, too large, or not a document of version 3.0 or
+    /// 3.1.
     pub fn from_json(text: &str) -> Result<Self, OpenApiError> {
         Document::parse(text).map(Self::new)
     }
 
-    /// Reads a document from text of at most 64 MiB, in JSON or in YAML. Values that YAML repeats by aliases count as often as
-    /// they are repeated.
+    /// Reads a document from text of at most 64 MiB, in JSON or in YAML. Values that YAML repeats
+    /// by aliases count as often as they are repeated.
     ///
     /// ```
     /// use tool_adapters::openapi::OpenApi;
@@ -114,8 +115,8 @@ impl OpenApi {
         }
     }
 
-    /// Sets the URL in place of the document's servers, and allows its host. Operations with servers of their own keep
-    /// these. A document whose server is relative needs it.
+    /// Sets the URL in place of the document's servers, and allows its host. Operations with
+    /// servers of their own keep these. A document whose server is relative needs it.
     pub fn base_url(self, url: impl Into<String>) -> Self {
         Self {
             base_url: Some(url.into()),
@@ -129,16 +130,16 @@ impl OpenApi {
         self
     }
 
-    /// Allows requests to a host that the document names as a server, on every port. No other host is allowed by default,
-    /// except that of [`base_url`](Self::base_url).
+    /// Allows requests to a host that the document names as a server, on every port. No other host
+    /// is allowed by default, except that of [`base_url`](Self::base_url).
     pub fn allow_host(mut self, host: impl Into<String>) -> Self {
         self.hosts.push(host.into());
         self
     }
 
-    /// Sets the credential of a security scheme, by its name in the document: the key of an `apiKey`, `user:password` for
-    /// HTTP basic, and the token of a bearer, of OAuth 2 and of OpenID Connect. It goes to allowed hosts only, and the model
-    /// never sees it.
+    /// Sets the credential of a security scheme, by its name in the document: the key of an
+    /// `apiKey`, `user:password` for HTTP basic, and the token of a bearer, of OAuth 2 and of
+    /// OpenID Connect. It goes to allowed hosts only, and the model never sees it.
     ///
     /// ```
     /// use tool_adapters::openapi::OpenApi;
@@ -158,8 +159,8 @@ impl OpenApi {
         self
     }
 
-    /// Offers operations whose credentials are missing too. Their requests have no credential, such as for a gateway that adds
-    /// it.
+    /// Offers operations whose credentials are missing too. Their requests have no credential, such
+    /// as for a gateway that adds it.
     pub fn allow_missing_credentials(self) -> Self {
         Self {
             may_miss_credentials: true,
@@ -226,7 +227,8 @@ impl OpenApi {
         }
     }
 
-    /// Returns the hosts of the document's servers, with the variables that are set. They are not allowed yet.
+    /// Returns the hosts of the document's servers, with the variables that are set. They are not
+    /// allowed yet.
     pub fn hosts(&self) -> BTreeSet<String> {
         let operations = self.document.operations();
         let servers = operations.iter().filter_map(|operation| {
@@ -247,8 +249,8 @@ impl OpenApi {
     ///
     /// # Errors
     ///
-    /// Returns an error if a setting is invalid, or names an operation, a scheme or a variable that the document does not
-    /// have.
+    /// Returns an error if a setting is invalid, or names an operation, a scheme or a variable that
+    /// the document does not have.
     pub fn toolset(self, id: impl Into<String>) -> Result<OpenApiToolset, OpenApiError> {
         let (base_url, hosts) = self.check()?;
         let info = |key: &str| {

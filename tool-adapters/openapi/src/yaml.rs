@@ -1,4 +1,5 @@
-//! Documents in YAML, with the bounds of documents in JSON: their size, their depth, and what their aliases add.
+//! Documents in YAML, with the bounds of documents in JSON: their size, their depth, and what their
+//! aliases add.
 
 use crate::refusal::MAX_DOCUMENT;
 use serde_json::Value;
@@ -8,13 +9,15 @@ use tool_core::text::truncate;
 /// Maximum number of levels, as for JSON.
 const MAX_DEPTH: usize = 128;
 
-/// Maximum number of values and keys, with those of aliases. JSON of the maximum size may have as many.
+/// Maximum number of values and keys, with those of aliases. JSON of the maximum size may have as
+/// many.
 const MAX_NODES: usize = MAX_DOCUMENT / 8;
 
 /// Maximum number of values that aliases repeat.
 const MAX_REPEATED: usize = 200_000;
 
-/// The stack of the thread that parses. A level takes more of it than the threads of a runtime have for all levels.
+/// The stack of the thread that parses. A level takes more of it than the threads of a runtime have
+/// for all levels.
 const STACK: usize = 64 << 20;
 
 /// Parses one YAML document as JSON.

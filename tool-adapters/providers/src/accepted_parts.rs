@@ -1,7 +1,8 @@
-//! The images, sounds, videos and documents that a provider takes in a message of the user, as data.
+//! The images, sounds, videos and documents that a provider takes in a message of the user, as
+//! data.
 //!
-//! Each provider's `SPEC` has one [`AcceptedParts`], and a server of `known_hosts` may have another. The check of a message is
-//! in `message_parts`.
+//! Each provider's `SPEC` has one [`AcceptedParts`], and a server of `known_hosts` may have
+//! another. The check of a message is in `message_parts`.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -104,10 +105,11 @@ pub struct AcceptedParts {
 /// The parts of one kind that a provider takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AcceptedMedia {
-    /// The MIME types, in lower case, and `text/*` for all that begin with `text/`. Empty if the provider takes no part of the
-    /// kind.
+    /// The MIME types, in lower case, and `text/*` for all that begin with `text/`. Empty if the
+    /// provider takes no part of the kind.
     pub types: &'static [&'static str],
-    /// The schemes of the URLs that the provider loads, such as `https`. Empty if it takes bytes only.
+    /// The schemes of the URLs that the provider loads, such as `https`. Empty if it takes bytes
+    /// only.
     pub url_schemes: &'static [&'static str],
     /// The maximum number of bytes, before base64, as far as the provider's documents tell.
     pub max_bytes: Option<usize>,
@@ -192,7 +194,8 @@ impl AcceptedMedia {
         !self.types.is_empty()
     }
 
-    /// Returns true for an accepted MIME type. Other spellings of a type are the same, such as `image/jpg`.
+    /// Returns true for an accepted MIME type. Other spellings of a type are the same, such as
+    /// `image/jpg`.
     #[must_use]
     pub fn takes_type(&self, mime_type: &str) -> bool {
         let wanted = canonical_type(mime_type);

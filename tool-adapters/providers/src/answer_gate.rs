@@ -5,8 +5,8 @@ use tool_core::ToolCall;
 
 /// Decides, for each message, which calls may run and whether the message has an end.
 ///
-/// The calls of an answer wait here until the answer ends. If a part of the answer was lost, if it ended as no complete
-/// answer does, or if it never ended, they are dropped.
+/// The calls of an answer wait here until the answer ends. If a part of the answer was lost, if it
+/// ended as no complete answer does, or if it never ended, they are dropped.
 #[derive(Debug, Default)]
 pub(crate) struct AnswerGate {
     timing: CallTiming,
@@ -47,7 +47,8 @@ impl AnswerGate {
         }
     }
 
-    /// Ends the message: another may follow. Calls that still wait belong to a message that never ended.
+    /// Ends the message: another may follow. Calls that still wait belong to a message that never
+    /// ended.
     pub(crate) fn finish(&mut self) {
         *self = Self::new(self.timing);
     }
@@ -82,8 +83,8 @@ impl AnswerGate {
         }
     }
 
-    /// Returns true if the error is a loss of the message. In a live session the provider's errors are about what the client
-    /// has sent.
+    /// Returns true if the error is a loss of the message. In a live session the provider's errors
+    /// are about what the client has sent.
     fn loses(&self, error: &ProtocolError) -> bool {
         let is_provider = matches!(error, ProtocolError::Provider { .. });
         error.is_loss() && !(is_provider && self.timing == CallTiming::Immediate)

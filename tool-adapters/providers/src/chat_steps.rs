@@ -1,4 +1,5 @@
-//! A conversation as messages of the roles `user`, `assistant` and `tool`: for Chat Completions, Mistral, Cohere and Ollama.
+//! A conversation as messages of the roles `user`, `assistant` and `tool`: for Chat Completions,
+//! Mistral, Cohere and Ollama.
 
 use crate::accepted_parts::AcceptedParts;
 use crate::codec::ToolAnswer;
@@ -14,12 +15,15 @@ use tool_core::call::ModelResult;
 use tool_core::session::Message;
 use tool_core::{Content, ToolCall};
 
-/// The model's text between results and the user's next message, for servers that refuse the one right after the other.
+/// The model's text between results and the user's next message, for servers that refuse the one
+/// right after the other.
 const ACKNOWLEDGEMENT: &str = "I see.";
 
-/// A provider's form of messages. The images and files of results follow them in a message of the user.
+/// A provider's form of messages. The images and files of results follow them in a message of the
+/// user.
 pub(crate) trait ChatForm: PartForm + Sized {
-    /// Writes a message of the user; `None` for one without content. Defaults to `content` as a text or as parts.
+    /// Writes a message of the user; `None` for one without content. Defaults to `content` as a
+    /// text or as parts.
     fn user(parts: &[Content], accepted: &AcceptedParts) -> Option<Value> {
         let content = write_content::<Self>(parts, accepted)?;
         Some(json!({"role": "user", "content": content}))
@@ -69,8 +73,8 @@ impl ChatStep<'_> {
         Some(self.text).filter(|text| !text.is_empty())
     }
 
-    /// Returns the parts of the content as the server sent them, without blank texts. `None` if they are no more than a text, or
-    /// have none of the kinds.
+    /// Returns the parts of the content as the server sent them, without blank texts. `None` if
+    /// they are no more than a text, or have none of the kinds.
     pub(crate) fn content_parts(&self, kinds: &[&str]) -> Option<Vec<Value>> {
         let parts = self.native.as_ref()?.get("content")?.as_array()?;
         let is_kept = |part: &&Value| {
@@ -86,7 +90,8 @@ impl ChatStep<'_> {
         has_more_than_text.then_some(parts)
     }
 
-    /// Returns the members of the server's message that are neither its role, its content nor its calls.
+    /// Returns the members of the server's message that are neither its role, its content nor its
+    /// calls.
     pub(crate) fn further_members<'s>(
         &'s self,
         host: &'s Host,
@@ -101,7 +106,8 @@ impl ChatStep<'_> {
 
 /// Returns the system instruction and the history as messages.
 ///
-/// The user begins and has the last word, unless a result has. No text is blank, and each result follows its call.
+/// The user begins and has the last word, unless a result has. No text is blank, and each result
+/// follows its call.
 pub(crate) fn chat_messages<F: ChatForm>(request: &Request<'_>, host: &Host) -> Vec<Value> {
     let mut writer = MessageWriter {
         request,
@@ -165,8 +171,8 @@ fn acknowledgement() -> Value {
     json!({"role": "assistant", "content": ACKNOWLEDGEMENT})
 }
 
-/// Writes the messages that answer calls: the results, and one of the user with their files. With `acknowledged`, the model speaks
-/// between them.
+/// Writes the messages that answer calls: the results, and one of the user with their files. With
+/// `acknowledged`, the model speaks between them.
 pub(crate) fn encode_results<F: ChatForm>(
     results: Vec<Value>,
     answers: &[ToolAnswer<'_>],
@@ -294,7 +300,8 @@ impl<'a> MessageWriter<'a> {
             .extend(step.calls.into_iter().map(|call| (call.call.id(), call)));
     }
 
-    /// Returns the id of a call: the server's own, or the history's if there is none or another call has it.
+    /// Returns the id of a call: the server's own, or the history's if there is none or another
+    /// call has it.
     fn unused_id<F: ChatForm>(&mut self, given: &str, call: &ToolCall) -> String {
         let given = Some(given)
             .filter(|given| !given.is_empty())

@@ -170,7 +170,8 @@ impl EventSink<'_> {
         self.events.push(Event::Item(item));
     }
 
-    /// Joins the text of an item with the end of the item before: some providers send each piece of text as an item.
+    /// Joins the text of an item with the end of the item before: some providers send each piece of
+    /// text as an item.
     fn join_text_of(&mut self, item: &mut Value) {
         if let Some(Value::String(text)) = item.get_mut("text") {
             match self.halves.items.join(text).map(Cow::into_owned) {
@@ -198,7 +199,8 @@ impl EventSink<'_> {
         }
     }
 
-    /// Emits what became of an event: nothing more if it was read, the event itself if it is not known, or its error.
+    /// Emits what became of an event: nothing more if it was read, the event itself if it is not
+    /// known, or its error.
     pub(crate) fn tell(
         &mut self,
         read: Result<bool, ProtocolError>,
@@ -221,7 +223,8 @@ impl EventSink<'_> {
         Ok(())
     }
 
-    /// Appends a piece to a text; returns false if the text has grown too large, which is reported once.
+    /// Appends a piece to a text; returns false if the text has grown too large, which is reported
+    /// once.
     pub(crate) fn append(&mut self, text: &mut String, piece: &str, too_large: &mut bool) -> bool {
         let has_room = self.has_room(text.len() + piece.len(), too_large);
         if has_room {
@@ -300,7 +303,8 @@ impl<'a> ToolAnswer<'a> {
         }
     }
 
-    /// Returns the tool's name at the provider, or the nearest that the provider accepts: models invent names.
+    /// Returns the tool's name at the provider, or the nearest that the provider accepts: models
+    /// invent names.
     pub(crate) fn name(&self) -> Cow<'a, str> {
         let name = self
             .call
@@ -446,7 +450,8 @@ pub(crate) fn word_id(id: &str) -> Cow<'_, str> {
     })
 }
 
-/// Returns the id if it conforms, and otherwise one that depends on it alone, so that a call and its result agree.
+/// Returns the id if it conforms, and otherwise one that depends on it alone, so that a call and
+/// its result agree.
 fn conforming(id: &str, max_length: usize, allowed: fn(char) -> bool) -> Cow<'_, str> {
     if !id.is_empty() && id.chars().count() <= max_length && id.chars().all(allowed) {
         return Cow::Borrowed(id);

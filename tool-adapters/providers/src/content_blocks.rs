@@ -17,13 +17,15 @@ const SIGNATURES: [&str; 2] = ["/signature", "/reasoningContent/reasoningText/si
 
 /// The content blocks of a message, in order.
 ///
-/// A block that comes twice counts once. Within an index, a block is the same if its kind and its id are: its second coming
-/// has to say what the first one said. Under different indices, calls with the same id, name and input are one call.
+/// A block that comes twice counts once. Within an index, a block is the same if its kind and its
+/// id are: its second coming has to say what the first one said. Under different indices, calls
+/// with the same id, name and input are one call.
 #[derive(Debug, Default)]
 pub(crate) struct ContentBlocks {
     /// The latest block of each index.
     slots: Vec<Slot>,
-    /// The inputs of the calls that are whole and have an id of the provider, by the digest of the item around them.
+    /// The inputs of the calls that are whole and have an id of the provider, by the digest of the
+    /// item around them.
     calls: HashMap<u64, SeenInputs>,
     has_calls: bool,
     has_provider_calls: bool,
@@ -90,8 +92,8 @@ pub(crate) enum Beginning {
     Open,
     /// The block has ended and comes again.
     Again,
-    /// Another block is open under this index, and shows that it is whole: some hosts give all blocks one index. It has to be
-    /// completed first.
+    /// Another block is open under this index, and shows that it is whole: some hosts give all
+    /// blocks one index. It has to be completed first.
     InPlaceOfAnother,
 }
 
@@ -143,7 +145,8 @@ enum BlockKind {
 }
 
 impl BlockIdentity {
-    /// Returns true if a block that has ended is this one. A call without an id is never known to be.
+    /// Returns true if a block that has ended is this one. A call without an id is never known to
+    /// be.
     fn is_same(&self, other: &Self) -> bool {
         self == other && (self.name.is_empty() || !self.id.is_empty())
     }
@@ -249,7 +252,8 @@ impl ContentBlock {
         }
     }
 
-    /// Appends a piece of a signature. A signature that comes again, or again with more, counts once.
+    /// Appends a piece of a signature. A signature that comes again, or again with more, counts
+    /// once.
     pub(crate) fn append_signature(
         &mut self,
         pointer: &'static str,
@@ -306,7 +310,8 @@ impl ContentBlock {
         }
     }
 
-    /// Makes the first input the input of a block that no piece has followed. A call without arguments has an empty one.
+    /// Makes the first input the input of a block that no piece has followed. A call without
+    /// arguments has an empty one.
     fn settle_input(&mut self, sink: &mut EventSink<'_>) {
         if !self.json.is_empty() {
             return;
@@ -335,7 +340,8 @@ impl ContentBlock {
             .try_fold(&mut self.item, |value, member| value.get_mut(member))
     }
 
-    /// Sets the input in the item. Returns the contents by which the block is known when it comes again.
+    /// Sets the input in the item. Returns the contents by which the block is known when it comes
+    /// again.
     fn seal(&mut self) -> Sealed {
         let before = self.input_mut().map(Value::take);
         let item = FixedState::default().hash_one(&self.item);
@@ -382,7 +388,8 @@ impl SeenInputs {
 }
 
 impl ContentBlocks {
-    /// Begins a block, which [`insert`](Self::insert) adds unless it is open. Fails for a block that has no place here.
+    /// Begins a block, which [`insert`](Self::insert) adds unless it is open. Fails for a block
+    /// that has no place here.
     pub(crate) fn begin(
         &mut self,
         index: usize,
@@ -491,8 +498,8 @@ impl ContentBlocks {
         }
     }
 
-    /// Ends the block of an index and emits its call. Returns its item, unless the message has it already: a block that has
-    /// ended may end again.
+    /// Ends the block of an index and emits its call. Returns its item, unless the message has it
+    /// already: a block that has ended may end again.
     pub(crate) fn complete(
         &mut self,
         index: usize,
@@ -512,9 +519,9 @@ impl ContentBlocks {
 
     /// Ends the blocks that are open at the end of the message, and returns their items.
     ///
-    /// In a message that was cut off, a call whose arguments are not whole follows the error that says so, and a thought
-    /// without its end is left out, as the provider would not accept it. In any other message, a block without its end
-    /// has to show that nothing of it is missing.
+    /// In a message that was cut off, a call whose arguments are not whole follows the error that
+    /// says so, and a thought without its end is left out, as the provider would not accept it. In
+    /// any other message, a block without its end has to show that nothing of it is missing.
     pub(crate) fn end(
         &mut self,
         is_cut_off: bool,

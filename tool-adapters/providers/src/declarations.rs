@@ -37,12 +37,13 @@ use tool_core::{ToolCall, ToolDefinition, ToolResponse};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(clippy::struct_excessive_bools)] // The options are independent.
 pub struct DeclareOptions {
-    /// Declares tools as strict where possible, so that the provider enforces the schema. Each tool is checked by itself;
-    /// the report has the reason for which one is not strict.
+    /// Declares tools as strict where possible, so that the provider enforces the schema. Each tool
+    /// is checked by itself; the report has the reason for which one is not strict.
     pub strict: bool,
     /// Leaves out all provider tools in a request with function tools. For Gemini.
     pub only_single_type: bool,
-    /// Declares function tools and provider tools in one request, for a Gemini model that accepts both.
+    /// Declares function tools and provider tools in one request, for a Gemini model that accepts
+    /// both.
     pub model_mixes: bool,
     /// Leaves the search over tools ([`Policy::search_tools`](tool_core::Policy::search_tools)) to a provider that has one:
     /// the tools to find are declared as deferred, so that the model does not read them, and the provider's search takes the
@@ -110,13 +111,14 @@ impl Declarations {
         self.0.provider
     }
 
-    /// Returns the value of the request's `tools`, for Bedrock that of `toolConfig.tools`: an array in the order of the
-    /// context.
+    /// Returns the value of the request's `tools`, for Bedrock that of `toolConfig.tools`: an array
+    /// in the order of the context.
     pub fn json(&self) -> &RawValue {
         &self.0.json
     }
 
-    /// Returns further members of the request, such as Cohere's `strict_tools`. Empty for most requests.
+    /// Returns further members of the request, such as Cohere's `strict_tools`. Empty for most
+    /// requests.
     pub fn settings(&self) -> &Map<String, Value> {
         &self.0.settings
     }
@@ -136,8 +138,9 @@ impl Declarations {
         self.0.names.wire(tool)
     }
 
-    /// Returns the name of any tool in a request: its name at the provider or, for a tool that is not declared (any more),
-    /// such as one of an older call in the history, the nearest name that the provider accepts.
+    /// Returns the name of any tool in a request: its name at the provider or, for a tool that is
+    /// not declared (any more), such as one of an older call in the history, the nearest name that
+    /// the provider accepts.
     pub fn written_name<'a>(&'a self, tool: &'a str) -> Cow<'a, str> {
         match self.wire_name(tool) {
             Some(wire) => Cow::Borrowed(wire),
@@ -150,9 +153,10 @@ impl Declarations {
         self.0.names.tool(wire)
     }
 
-    /// Returns a call in the tool's own form: under its own name, with the tool's own names of properties, and for a strict
-    /// tool without the nulls that stand for absent parameters. An unknown name stays, and so do arguments that are not
-    /// JSON: the call then fails with a message for the model.
+    /// Returns a call in the tool's own form: under its own name, with the tool's own names of
+    /// properties, and for a strict tool without the nulls that stand for absent parameters. An
+    /// unknown name stays, and so do arguments that are not JSON: the call then fails with a
+    /// message for the model.
     pub fn restore(&self, call: ToolCall) -> ToolCall {
         let Some(index) = self.0.names.index(call.name()) else {
             return call;
@@ -186,7 +190,8 @@ impl Declarations {
         }
     }
 
-    /// Returns a typed answer, which came as a text in the provider's form, in the tool's own form. Every other text stays.
+    /// Returns a typed answer, which came as a text in the provider's form, in the tool's own form.
+    /// Every other text stays.
     pub fn restore_answer(&self, text: String) -> String {
         match &self.0.answer {
             Some(answer) => self
@@ -202,9 +207,11 @@ impl Declarations {
         self.0.answer.as_ref()
     }
 
-    /// Returns a response as the model reads it: an error names properties as the provider does. Other responses stay.
+    /// Returns a response as the model reads it: an error names properties as the provider does.
+    /// Other responses stay.
     ///
-    /// For a host that writes results with [`Protocol::encode`](crate::Protocol::encode). Requests write their history so.
+    /// For a host that writes results with [`Protocol::encode`](crate::Protocol::encode). Requests
+    /// write their history so.
     pub fn written_response<'a>(&self, response: &'a ToolResponse) -> Cow<'a, ToolResponse> {
         let renamed = || {
             let renames = self.renames_of(response.meta().tool())?;
@@ -218,7 +225,8 @@ impl Declarations {
         renamed().map_or(Cow::Borrowed(response), Cow::Owned)
     }
 
-    /// Returns a history with the provider's names of properties in calls and errors; `None` if it has no other names.
+    /// Returns a history with the provider's names of properties in calls and errors; `None` if it
+    /// has no other names.
     pub(crate) fn written_history(&self, history: &[Message]) -> Option<Vec<Message>> {
         self.0.renames.as_ref()?;
         Some(

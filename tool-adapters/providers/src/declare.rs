@@ -57,7 +57,8 @@ pub fn declare_with(
     if let Some(cached) = find(&cache.0.read()) {
         return cached;
     }
-    // Made outside the lock. Of two threads that make the same declarations, the first keeps its own.
+    // Made outside the lock. Of two threads that make the same declarations, the first keeps its
+    // own.
     let made = declare_tools(
         provider,
         tools.definitions(),
@@ -71,7 +72,8 @@ pub fn declare_with(
     })
 }
 
-/// Declares tools that are not all tools of one context, such as those that a session shows. The result is not cached.
+/// Declares tools that are not all tools of one context, such as those that a session shows. The
+/// result is not cached.
 pub fn declare_tools<'a>(
     provider: Provider,
     tools: impl IntoIterator<Item = &'a ToolDefinition>,
@@ -91,8 +93,9 @@ pub fn declare_tools<'a>(
 /// `tools` are its [`definitions`](tool_core::Session::definitions), `searchable` its
 /// [`searchable_definitions`](tool_core::Session::searchable_definitions).
 ///
-/// With [`DeclareOptions::defer`] and a provider that has a search of its own, the searchable tools are deferred, and the
-/// provider's search is declared in place of `search_tools`. Otherwise `tools` are declared. The result is not cached.
+/// With [`DeclareOptions::defer`] and a provider that has a search of its own, the searchable tools
+/// are deferred, and the provider's search is declared in place of `search_tools`. Otherwise
+/// `tools` are declared. The result is not cached.
 ///
 /// ```
 /// use tool_adapters::{DeclareOptions, Provider, declare_searchable};
@@ -142,7 +145,8 @@ pub struct RequestTools {
     definitions: Vec<ToolDefinition>,
     /// The number of deferred tools, which are the last.
     deferred: usize,
-    /// True if a typed answer is asked for in the provider's form for structured output, instead of declaring its tool.
+    /// True if a typed answer is asked for in the provider's form for structured output, instead of
+    /// declaring its tool.
     structured: bool,
 }
 
@@ -177,7 +181,8 @@ impl RequestTools {
         }
     }
 
-    /// Asks for a typed answer in the provider's form for structured output, where there is one for its schema.
+    /// Asks for a typed answer in the provider's form for structured output, where there is one for
+    /// its schema.
     #[must_use]
     pub fn structured(self, structured: bool) -> Self {
         Self { structured, ..self }
@@ -438,7 +443,8 @@ struct MixedTools {
     warnings: Vec<String>,
 }
 
-/// Chooses among the provider tools of a request. `has_functions` is true if the request has function tools.
+/// Chooses among the provider tools of a request. `has_functions` is true if the request has
+/// function tools.
 fn choose_provider_tools(
     provider: Provider,
     has_functions: bool,

@@ -34,7 +34,8 @@ impl<'a> DeclaredTool<'a> {
             .unwrap_or(self.definition.name())
     }
 
-    /// Returns `Some(true)` for a strict tool, for providers that are not strict unless a declaration says so.
+    /// Returns `Some(true)` for a strict tool, for providers that are not strict unless a
+    /// declaration says so.
     pub(crate) fn strict_flag(&self) -> Option<bool> {
         self.strict.then_some(true)
     }
@@ -72,8 +73,8 @@ impl<'a> DeclaredTool<'a> {
 /// The first members of the root, as in the canonical text.
 const FIRST_MEMBERS: [&str; 3] = ["type", "properties", "required"];
 
-/// Writes a projection of the tool's parameters, with the parameters in the order of the tool: models write arguments in
-/// the order in which they read parameters.
+/// Writes a projection of the tool's parameters, with the parameters in the order of the tool:
+/// models write arguments in the order in which they read parameters.
 pub(crate) fn write_schema(
     tool: &ToolDefinition,
     schema: &Value,
@@ -97,7 +98,8 @@ pub(crate) fn write_schema(
     }
 }
 
-/// Sorts the members of a root: the first as in the canonical text, and parameters by their positions in the signature.
+/// Sorts the members of a root: the first as in the canonical text, and parameters by their
+/// positions in the signature.
 fn order_parameters(
     root: &Map<String, Value>,
     positions: &HashMap<&str, usize>,

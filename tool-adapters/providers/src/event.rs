@@ -40,9 +40,9 @@ use tool_core::trace::TokenUsage;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Event {
-    /// The response that the message belongs to. Comes once for a message, as soon as the provider names one of the two.
-    /// Gemini Live and MCP name neither, Cohere names the id only, Ollama the model only, Bedrock the model that a prompt
-    /// router chose.
+    /// The response that the message belongs to. Comes once for a message, as soon as the provider
+    /// names one of the two. Gemini Live and MCP name neither, Cohere names the id only, Ollama the
+    /// model only, Bedrock the model that a prompt router chose.
     Response {
         /// The provider's id of the response.
         id: Option<String>,
@@ -67,22 +67,23 @@ pub enum Event {
         /// The text.
         delta: String,
     },
-    /// A whole call of an answer that is complete, with the name and the arguments that the provider sent.
+    /// A whole call of an answer that is complete, with the name and the arguments that the
+    /// provider sent.
     /// [`Declarations::restore`](crate::Declarations::restore) returns it in the tool's own form.
     ///
-    /// The calls of an answer come right before its [`Finished`](Self::Finished), and only if nothing of the answer was
-    /// lost. Live protocols send each call as soon as it is whole.
+    /// The calls of an answer come right before its [`Finished`](Self::Finished), and only if
+    /// nothing of the answer was lost. Live protocols send each call as soon as it is whole.
     Call(ToolCall),
-    /// A call of an answer that was cut off at the limit of its length. It must not run, even if its arguments are whole:
-    /// answer it with an error that says so.
+    /// A call of an answer that was cut off at the limit of its length. It must not run, even if
+    /// its arguments are whole: answer it with an error that says so.
     CutCall(ToolCall),
     /// The ids of calls that the provider has withdrawn.
     Cancelled(Vec<String>),
     /// An item of the message in the provider's own form: a tool that the provider ran itself, a signed thought, and the
     /// texts and calls between them. For [`RawTurn`](tool_core::session::RawTurn).
     Item(Value),
-    /// The service tier that answers, in lower case, such as `flex` or `priority`. Comes before the usage, and only if it is
-    /// not the standard tier.
+    /// The service tier that answers, in lower case, such as `flex` or `priority`. Comes before the
+    /// usage, and only if it is not the standard tier.
     ServiceTier(String),
     /// The tokens used so far. Replaces an earlier one.
     Usage(TokenUsage),
@@ -95,13 +96,13 @@ pub enum Event {
         /// The MIME type, such as `audio/pcm;rate=24000`.
         mime_type: String,
     },
-    /// The end of the message. It comes only for a message of which nothing was lost: without it, the events before are
-    /// not an answer.
+    /// The end of the message. It comes only for a message of which nothing was lost: without it,
+    /// the events before are not an answer.
     Finished(Finish),
     /// An event that the protocol does not know and that has no part of the answer, as it came.
     Unknown(Value),
-    /// An error in the stream. Reading goes on, so that you see what else the message has. If the error is a loss
-    /// ([`ProtocolError::is_loss`]), the message has no calls and no end.
+    /// An error in the stream. Reading goes on, so that you see what else the message has. If the
+    /// error is a loss ([`ProtocolError::is_loss`]), the message has no calls and no end.
     Error(ProtocolError),
 }
 
@@ -201,8 +202,8 @@ const LIMITS: [&str; 6] = [
 ];
 
 impl Finish {
-    /// Returns the reason for a word that the provider's documents do not list: servers that speak another's protocol have
-    /// words of their own.
+    /// Returns the reason for a word that the provider's documents do not list: servers that speak
+    /// another's protocol have words of their own.
     pub(crate) fn of_unlisted(word: &str) -> Self {
         let lower = word.to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|part| lower.contains(part));
@@ -300,7 +301,8 @@ pub enum ProtocolError {
 }
 
 impl ProtocolError {
-    /// Creates an error that the provider reported. The protocol adds the delay that the event asks for.
+    /// Creates an error that the provider reported. The protocol adds the delay that the event asks
+    /// for.
     pub fn of_provider(code: Option<String>, message: impl Into<String>) -> Self {
         Self::Provider {
             code,
@@ -309,8 +311,9 @@ impl ProtocolError {
         }
     }
 
-    /// Returns true if a part of the message is lost, or can be: the message is then not an answer. The other errors are a
-    /// repeated id, and a call that was cut off by the limit of the message's length.
+    /// Returns true if a part of the message is lost, or can be: the message is then not an answer.
+    /// The other errors are a repeated id, and a call that was cut off by the limit of the
+    /// message's length.
     pub fn is_loss(&self) -> bool {
         !matches!(
             self,

@@ -1,8 +1,10 @@
-//! Characters that a server has cut in two: half of a surrogate pair, or a part of the bytes of UTF-8.
+//! Characters that a server has cut in two: half of a surrogate pair, or a part of the bytes of
+//! UTF-8.
 //!
-//! A JSON text cannot hold a half, so each half becomes a mark: a character of a private-use plane, which the reader passes
-//! on like any other. Pieces are joined with their marks, and two marks that belong together become the character that the
-//! model wrote. A mark that is left over is an error, never a replacement character.
+//! A JSON text cannot hold a half, so each half becomes a mark: a character of a private-use plane,
+//! which the reader passes on like any other. Pieces are joined with their marks, and two marks
+//! that belong together become the character that the model wrote. A mark that is left over is an
+//! error, never a replacement character.
 
 use memchr::memchr;
 use serde_json::Value;
@@ -63,7 +65,8 @@ impl PieceJoiner {
 pub struct Halves {
     /// Finds escaped halves.
     pub search: SurrogateSearch,
-    /// True once the search has found something. Until then no event can have half a character in an escape.
+    /// True once the search has found something. Until then no event can have half a character in
+    /// an escape.
     pub may_be_escaped: bool,
     /// True once an event of the message had a half. Until then nothing is looked at for marks.
     pub were_seen: bool,
@@ -107,8 +110,8 @@ pub fn has_mark(text: &str) -> bool {
     memchr(MARK_BEGINS, text.as_bytes()).is_some() && text.contains(is_mark)
 }
 
-/// Returns a JSON text in which each escaped half of a surrogate pair is a mark; `None` if there is no half. Fails if the text
-/// has the characters of marks itself.
+/// Returns a JSON text in which each escaped half of a surrogate pair is a mark; `None` if there is
+/// no half. Fails if the text has the characters of marks itself.
 pub fn mark_surrogates(json: &str) -> Result<Option<String>, UnpairedHalf> {
     if !SurrogateSearch::default().finds_in(json.as_bytes()) {
         return Ok(None);
@@ -208,8 +211,8 @@ fn is_surrogate_digit(digit: u8) -> bool {
     matches!(digit, b'd' | b'D')
 }
 
-/// Returns a text in which each byte that is not UTF-8 is a mark. Returns `None` if the text has the characters of marks
-/// itself.
+/// Returns a text in which each byte that is not UTF-8 is a mark. Returns `None` if the text has
+/// the characters of marks itself.
 pub fn mark_bytes(bytes: &[u8]) -> Option<String> {
     let mut marked = String::new();
     for chunk in bytes.utf8_chunks() {
@@ -227,8 +230,8 @@ pub fn mark_bytes(bytes: &[u8]) -> Option<String> {
     Some(marked)
 }
 
-/// Returns true if each mark is at the beginning or the end of a text in this JSON: a server cuts a character between two
-/// texts. Any other byte that is not UTF-8 was damaged on its way.
+/// Returns true if each mark is at the beginning or the end of a text in this JSON: a server cuts a
+/// character between two texts. Any other byte that is not UTF-8 was damaged on its way.
 pub fn has_cut_texts_only(json: &str) -> bool {
     match serde_json::from_str::<Value>(json) {
         Ok(value) => is_cut_text_or_whole(&value),

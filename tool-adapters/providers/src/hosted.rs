@@ -1,4 +1,5 @@
-//! Models at hosts that are no providers themselves: hosts of Chat Completions, Azure OpenAI and Vertex AI.
+//! Models at hosts that are no providers themselves: hosts of Chat Completions, Azure OpenAI and
+//! Vertex AI.
 
 use crate::Provider;
 use crate::openai_chat::chat_hosts::ChatHost;
@@ -9,7 +10,8 @@ use std::fmt::Write as _;
 /// Returns the path of a model's API, with or without streaming.
 pub type PathOfModel = fn(model: &str, stream: bool) -> Vec<String>;
 
-/// A model at a host that differs from the provider's own server in its URL, its path, its key or its requests.
+/// A model at a host that differs from the provider's own server in its URL, its path, its key or
+/// its requests.
 #[derive(Clone, Debug)]
 pub struct HostedModel {
     /// The interface that the host has.
@@ -49,7 +51,8 @@ impl HostedModel {
         }
     }
 
-    /// Returns the deployment of a resource at Azure, by Chat Completions. An API of a dated version names it in the path.
+    /// Returns the deployment of a resource at Azure, by Chat Completions. An API of a dated
+    /// version names it in the path.
     pub fn azure_chat(endpoint: &str, api_version: Option<&str>, deployment: String) -> Self {
         let dated: PathOfModel =
             |deployment, _| segments(&["openai", "deployments", deployment, "chat", "completions"]);
@@ -111,7 +114,8 @@ impl HostedModel {
         )
     }
 
-    /// Returns one of Anthropic's models at Vertex AI. The path names the model, and the body names the version of the API.
+    /// Returns one of Anthropic's models at Vertex AI. The path names the model, and the body names
+    /// the version of the API.
     pub fn vertex_anthropic(place: &VertexPlace<'_>, model: String) -> Self {
         let path: PathOfModel = |model, stream| {
             let method = if stream {

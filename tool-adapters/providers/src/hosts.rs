@@ -1,7 +1,7 @@
 //! The servers behind a protocol: what each takes back, and how it names the limit of tokens.
 //!
-//! Many servers speak the same protocol and differ in details. A provider's spec has the details that their documents, or
-//! reports of their users, tell.
+//! Many servers speak the same protocol and differ in details. A provider's spec has the details
+//! that their documents, or reports of their users, tell.
 
 use crate::Provider;
 use crate::accepted_parts::AcceptedParts;
@@ -13,9 +13,11 @@ use serde_json::Value;
 use tool_core::session::{Message, RawTurn, UserMessage};
 use tool_core::tool::ProviderId;
 
-/// The steps of a model that go back to its server as the server sent them, with reasoning and signatures.
+/// The steps of a model that go back to its server as the server sent them, with reasoning and
+/// signatures.
 ///
-/// The other steps go back as their text and calls. A step never goes back to another server than the one that sent it.
+/// The other steps go back as their text and calls. A step never goes back to another server than
+/// the one that sent it.
 ///
 /// ```
 /// use tool_adapters::Provider;
@@ -50,7 +52,8 @@ pub enum TokenLimit {
 
 /// A server that speaks a provider's protocol.
 ///
-/// It decides which steps of the history go back as they came, and the details in which a server differs from others.
+/// It decides which steps of the history go back as they came, and the details in which a server
+/// differs from others.
 ///
 /// ```
 /// use tool_adapters::{Provider, protocol};
@@ -112,23 +115,24 @@ impl Host {
         }
     }
 
-    /// Sets the steps that go back as the server sent them. Defaults to what is known about the server, and to all for others.
+    /// Sets the steps that go back as the server sent them. Defaults to what is known about the
+    /// server, and to all for others.
     #[must_use]
     pub fn reasoning_back(mut self, steps: ReasoningBack) -> Self {
         self.rules.reasoning = steps;
         self
     }
 
-    /// Sets the member that limits the tokens of the answer, for Chat Completions. Defaults to what is known about the server,
-    /// and to `max_tokens` for others.
+    /// Sets the member that limits the tokens of the answer, for Chat Completions. Defaults to what
+    /// is known about the server, and to `max_tokens` for others.
     #[must_use]
     pub fn token_limit(mut self, member: TokenLimit) -> Self {
         self.rules.token_limit = member;
         self
     }
 
-    /// Treats this server as the one at another base URL, whose API it has, such as a gateway in front of it. The steps of the two
-    /// servers stay apart.
+    /// Treats this server as the one at another base URL, whose API it has, such as a gateway in
+    /// front of it. The steps of the two servers stay apart.
     ///
     /// ```
     /// use tool_adapters::Provider;
@@ -145,11 +149,12 @@ impl Host {
         self
     }
 
-    /// Sets the images, sounds, videos and documents that a message of the user may have, for a model that takes less or more
-    /// than its provider's documents say.
+    /// Sets the images, sounds, videos and documents that a message of the user may have, for a
+    /// model that takes less or more than its provider's documents say.
     ///
-    /// The default is what is known about the provider and the server. A server of which nothing is known is given no URLs: it
-    /// may be one of your own, and would load them from inside your network.
+    /// The default is what is known about the provider and the server. A server of which nothing is
+    /// known is given no URLs: it may be one of your own, and would load them from inside your
+    /// network.
     ///
     /// ```
     /// use tool_adapters::Provider;
@@ -177,8 +182,8 @@ impl Host {
 
     /// Checks that the server takes every part of a message.
     ///
-    /// The models of this crate check the newest message of the user before they send anything. Use this to check one earlier,
-    /// for example when a file is chosen.
+    /// The models of this crate check the newest message of the user before they send anything. Use
+    /// this to check one earlier, for example when a file is chosen.
     ///
     /// # Errors
     ///
@@ -194,13 +199,14 @@ impl Host {
         })
     }
 
-    /// Checks the message of a history that the model has not read yet. A part of an earlier message that the server does not
-    /// take is a note in a request, such as `[image image/png left out]`, so that a conversation can go on with another
-    /// provider.
+    /// Checks the message of a history that the model has not read yet. A part of an earlier
+    /// message that the server does not take is a note in a request, such as
+    /// `[image image/png left out]`, so that a conversation can go on with another provider.
     ///
     /// # Errors
     ///
-    /// The server does not take a part of the newest message of the user. The error names every such part.
+    /// The server does not take a part of the newest message of the user. The error names every
+    /// such part.
     pub fn check_history(&self, history: &[Message]) -> Result<(), RefusedParts> {
         match unread_message(history).and_then(|position| history.get(position)) {
             Some(Message::User(said)) => self.check_message(said),
@@ -208,9 +214,11 @@ impl Host {
         }
     }
 
-    /// Returns the id under which the history keeps the steps of this server ([`RawTurn::provider`]).
+    /// Returns the id under which the history keeps the steps of this server
+    /// ([`RawTurn::provider`]).
     ///
-    /// It is the protocol's name for the provider's own server, and has the host and the port of another one behind an `@`.
+    /// It is the protocol's name for the provider's own server, and has the host and the port of
+    /// another one behind an `@`.
     pub fn turn_id(&self) -> ProviderId {
         self.turn_id.clone()
     }
@@ -224,8 +232,8 @@ impl Host {
         }
     }
 
-    /// Returns the items of a step that goes back as this server sent it; `None` for a step that goes back as text and calls.
-    /// `in_turn` is true for the steps since the user's last message.
+    /// Returns the items of a step that goes back as this server sent it; `None` for a step that
+    /// goes back as text and calls. `in_turn` is true for the steps since the user's last message.
     pub(crate) fn native<'a>(
         &self,
         native: Option<&'a RawTurn>,
@@ -288,11 +296,13 @@ pub(crate) struct HostRules {
     pub(crate) token_limit: TokenLimit,
     /// True if the server takes `stream_options`.
     pub(crate) stream_options: bool,
-    /// True if the result of a call may be parts. Other servers refuse them, or lose the call's id beside them.
+    /// True if the result of a call may be parts. Other servers refuse them, or lose the call's id
+    /// beside them.
     pub(crate) result_parts: bool,
     /// True if the server takes `tool_choice: required`.
     pub(crate) forces_calls: bool,
-    /// True if the server refuses a message of the model without `reasoning_content`, in a conversation with tools.
+    /// True if the server refuses a message of the model without `reasoning_content`, in a
+    /// conversation with tools.
     pub(crate) needs_reasoning: bool,
     /// True if the server refuses a step whose first call has no signature.
     pub(crate) needs_signature: bool,
@@ -300,7 +310,8 @@ pub(crate) struct HostRules {
     pub(crate) alternates: bool,
     /// True if the messages have the order and the ids of Mistral's own protocol.
     pub(crate) is_mistral: bool,
-    /// True if the server takes `prompt_cache_key`. Others may refuse a member that they do not know.
+    /// True if the server takes `prompt_cache_key`. Others may refuse a member that they do not
+    /// know.
     pub(crate) takes_cache_key: bool,
     /// The settings of the protocol that the server does not have.
     pub(crate) lacks: &'static [Setting],
@@ -312,15 +323,16 @@ pub(crate) struct HostRules {
 pub(crate) struct KnownHost {
     /// The domain of the server. Its subdomains belong to it.
     pub(crate) domain: &'static str,
-    /// The segments of the path before that of the API, which a base URL at this very domain gets. Empty if it has to say them.
+    /// The segments of the path before that of the API, which a base URL at this very domain gets.
+    /// Empty if it has to say them.
     pub(crate) path: &'static [&'static str],
     pub(crate) structured_output: StructuredOutput,
     pub(crate) rules: HostRules,
 }
 
 impl KnownHost {
-    /// Returns a server that differs from others in nothing. With most of them, such as vLLM and llama.cpp, a model cannot call
-    /// tools while its text has a form.
+    /// Returns a server that differs from others in nothing. With most of them, such as vLLM and
+    /// llama.cpp, a model cannot call tools while its text has a form.
     pub(crate) const fn at(domain: &'static str) -> Self {
         Self {
             domain,
@@ -340,11 +352,13 @@ impl KnownHost {
 }
 
 impl HostRules {
-    /// The details of a server of which nothing else is known: one of vLLM, SGLang, llama.cpp, LM Studio, Ollama or a gateway.
+    /// The details of a server of which nothing else is known: one of vLLM, SGLang, llama.cpp, LM
+    /// Studio, Ollama or a gateway.
     ///
-    /// - vLLM takes `reasoning` and `reasoning_content` of a message (`vllm/entrypoints/chat_utils.py`), SGLang takes
-    ///   `reasoning_content` (`sglang/srt/entrypoints/openai/protocol.py`), llama.cpp too (`common/chat.cpp`), and Ollama takes
-    ///   `reasoning` (`openai/openai.go`). All of them pass over other members.
+    /// - vLLM takes `reasoning` and `reasoning_content` of a message
+    ///   (`vllm/entrypoints/chat_utils.py`), SGLang takes `reasoning_content`
+    ///   (`sglang/srt/entrypoints/openai/protocol.py`), llama.cpp too (`common/chat.cpp`), and
+    ///   Ollama takes `reasoning` (`openai/openai.go`). All of them pass over other members.
     /// - Ollama loses the id of a result that has parts (`openai/openai.go`).
     /// - llama.cpp, LM Studio and Ollama know `max_tokens` only. The others know both.
     pub(crate) const DEFAULT: Self = Self {
@@ -363,8 +377,9 @@ impl HostRules {
         accepted: None,
     };
 
-    /// Mistral refuses all members that it does not know, with 422 `extra_forbidden`, `max_completion_tokens` and
-    /// `stream_options` among them. Its reasoning is a part of the content (docs.mistral.ai, "Reasoning"; the order is checked by
+    /// Mistral refuses all members that it does not know, with 422 `extra_forbidden`,
+    /// `max_completion_tokens` and `stream_options` among them. Its reasoning is a part of the
+    /// content (docs.mistral.ai, "Reasoning"; the order is checked by
     /// `mistral_common/protocol/instruct/validator.py`).
     pub(crate) const MISTRAL: Self = Self {
         members: Some(&["content"]),

@@ -1,14 +1,15 @@
 //! A reader of JSON texts, value by value.
 //!
-//! Its grammar is that of `serde_json`, whose errors it returns. It borrows names and strings without escapes, and passes
-//! over other values without making anything of them.
+//! Its grammar is that of `serde_json`, whose errors it returns. It borrows names and strings
+//! without escapes, and passes over other values without making anything of them.
 
 use serde::de::{Error as _, IgnoredAny};
 use serde_json::{Error, Result};
 use std::borrow::Cow;
 use tool_core::json::{run_end, run_length};
 
-/// The maximum depth of values that are read, as in `serde_json`. Values that are passed over may be deeper.
+/// The maximum depth of values that are read, as in `serde_json`. Values that are passed over may
+/// be deeper.
 const MAX_DEPTH: usize = 128;
 
 /// A value that is read from JSON. A value of another kind is read as absent.
@@ -23,8 +24,9 @@ pub(crate) trait JsonObject<'json>: Default {
     fn read_members(&mut self, json: &mut JsonReader<'json>) -> Result<()>;
 }
 
-/// Defines structs that are read from JSON objects. A member has the name of its field, or one of the names after `=`.
-/// Other members are passed over, or kept in the [`OtherMembers`] after `..`. A repeated member is an error.
+/// Defines structs that are read from JSON objects. A member has the name of its field, or one of
+/// the names after `=`. Other members are passed over, or kept in the [`OtherMembers`] after `..`.
+/// A repeated member is an error.
 macro_rules! json_objects {
     ($($(#[$meta:meta])* $vis:vis struct $name:ident $(<$life:lifetime>)? {
         $($(#[$field_meta:meta])* $field_vis:vis $field:ident: $type:ty $(= $($wire:literal)|+)?,)*
@@ -72,11 +74,12 @@ macro_rules! json_objects {
 
 pub(crate) use json_objects;
 
-/// The length from which on a name is compared with those that are known: shorter names have too many neighbours.
+/// The length from which on a name is compared with those that are known: shorter names have too
+/// many neighbours.
 const COMPARED_NAME: usize = 4;
 
-/// Returns an error for the name of a member that differs in one byte from a known one: the event was damaged on its way, and
-/// passing over the member would lose a part of the answer.
+/// Returns an error for the name of a member that differs in one byte from a known one: the event
+/// was damaged on its way, and passing over the member would lose a part of the answer.
 pub(crate) fn refuse_damaged_name(name: &str, known: &[&[&str]]) -> Result<()> {
     if name.len() < COMPARED_NAME {
         return Ok(());
@@ -100,7 +103,8 @@ pub(crate) fn differs_in_one_byte(one: &[u8], other: &[u8]) -> bool {
             == 1
 }
 
-/// The members of an object that its struct does not name, with their JSON. Those that are null are left out.
+/// The members of an object that its struct does not name, with their JSON. Those that are null are
+/// left out.
 #[derive(Debug, Default)]
 pub(crate) struct OtherMembers<'a>(pub(crate) Vec<OtherMember<'a>>);
 
@@ -272,7 +276,8 @@ impl<'json> JsonReader<'json> {
         let mut text = Vec::with_capacity((bytes.len() - self.at).min(256));
         let mut at = self.at + 1;
         loop {
-            // Most runs are shorter than a word: a word is copied, and what does not belong to the run is cut off.
+            // Most runs are shorter than a word: a word is copied, and what does not belong to the
+            // run is cut off.
             let end = loop {
                 let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) else {
                     let end = run_end(bytes, at);
@@ -325,7 +330,8 @@ impl<'json> JsonReader<'json> {
         Ok(self.since(start))
     }
 
-    /// Passes over the next value and returns its text, which is expected to be the same as an earlier one.
+    /// Passes over the next value and returns its text, which is expected to be the same as an
+    /// earlier one.
     pub(crate) fn raw_like(&mut self, expected: &str) -> Result<&'json str> {
         let start = self.at;
         // The end of a number is known by what follows.

@@ -14,7 +14,8 @@ pub(crate) struct LenientText<'a>(pub(crate) Option<Cow<'a, str>>);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LenientCount(pub(crate) u64);
 
-/// The name of a service tier in lower case, or none for the standard one. Bedrock writes it as an object with the `type`.
+/// The name of a service tier in lower case, or none for the standard one. Bedrock writes it as an
+/// object with the `type`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ServiceTier(pub(crate) Option<String>);
 
@@ -22,7 +23,8 @@ pub(crate) struct ServiceTier(pub(crate) Option<String>);
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct LenientObject<T>(pub(crate) Option<T>);
 
-/// The objects of an array. A single object is read as an array of one, anything else as an empty one.
+/// The objects of an array. A single object is read as an array of one, anything else as an empty
+/// one.
 #[derive(Debug, Default)]
 pub(crate) struct LenientObjects<T> {
     /// Most arrays have one object.
@@ -43,7 +45,8 @@ pub(crate) struct WithRaw<'a, T> {
     pub(crate) value: T,
 }
 
-/// An object and its JSON. An object with members that cannot be read is none, and so is another value.
+/// An object and its JSON. An object with members that cannot be read is none, and so is another
+/// value.
 #[derive(Debug, Default)]
 pub(crate) struct RawObject<'a, T> {
     pub(crate) raw: &'a str,

@@ -1,11 +1,14 @@
-//! Providers: declarations of tools in a provider's form, and protocols that read and write its messages.
+//! Providers: declarations of tools in a provider's form, and protocols that read and write its
+//! messages.
 //!
 //! Each provider has a folder, whose `SPEC` has its facts: its names, the schemas that it accepts, the way it writes a tool,
 //! its reader and its endpoints. The shared code asks the spec of a [`Provider`] and names no provider. The list at the end
 //! of this file has all of them.
 //!
-//! - [`declare`](fn@declare): tools in a provider's form, with a [`Report`] on what the form cannot express
-//! - [`protocol`]: a provider's bytes as [`Event`]s, and requests and results in the provider's form
+//! - [`declare`](fn@declare): tools in a provider's form, with a [`Report`] on what the form cannot
+//!   express
+//! - [`protocol`]: a provider's bytes as [`Event`]s, and requests and results in the provider's
+//!   form
 //! - [`lint`](fn@lint): the findings for all providers at once
 //! - [`manifest`]: the manifest with the declarations of each provider
 //! - [`provider_tools`]: tools that providers run themselves

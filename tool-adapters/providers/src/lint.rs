@@ -1,4 +1,5 @@
-//! The lint: findings on a context's tools, such as refused, weakened and renamed ones, and their cost in tokens.
+//! The lint: findings on a context's tools, such as refused, weakened and renamed ones, and their
+//! cost in tokens.
 //!
 //! In a test of your tools:
 //!
@@ -40,7 +41,8 @@ use std::collections::HashSet;
 use std::fmt;
 use tool_core::{ToolContext, ToolDefinition};
 
-/// The findings, and the costs of the declarations. Displays a line for each finding and then for each provider.
+/// The findings, and the costs of the declarations. Displays a line for each finding and then for
+/// each provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -171,14 +173,16 @@ impl LintReport {
             .collect()
     }
 
-    /// Keeps the findings that satisfy a condition, such as `|finding| finding.severity >= Severity::Warning`.
+    /// Keeps the findings that satisfy a condition, such as
+    /// `|finding| finding.severity >= Severity::Warning`.
     #[must_use]
     pub fn keep(mut self, condition: impl FnMut(&Finding) -> bool) -> Self {
         self.findings.retain(condition);
         self
     }
 
-    /// Returns the tokens of all declarations for a provider; `None` for a provider that was not checked.
+    /// Returns the tokens of all declarations for a provider; `None` for a provider that was not
+    /// checked.
     pub fn tokens(&self, provider: Provider) -> Option<usize> {
         self.costs
             .iter()
@@ -295,8 +299,8 @@ impl FindingCollector {
 }
 
 fn severity_of(change: &Change, parameters: &Value) -> Severity {
-    // Calls are validated against the closed object, and a default is filled in, whatever the provider enforces. The author
-    // need not change anything.
+    // Calls are validated against the closed object, and a default is filled in, whatever the
+    // provider enforces. The author need not change anything.
     let value = || {
         parameters
             .pointer(&change.pointer)

@@ -7,7 +7,8 @@ use std::collections::HashMap;
 use tool_core::ToolContext;
 use tool_core::describe::{Manifest, ManifestErrors};
 
-/// Builds the manifest of a context, and fills `providerSchemas` with the declarations of each tool, by the provider's
+/// Builds the manifest of a context, and fills `providerSchemas` with the declarations of each
+/// tool, by the provider's
 /// [key](schema_key). A provider that refuses a tool has no declaration of it. The declarations do not count for the
 /// manifest's version.
 ///

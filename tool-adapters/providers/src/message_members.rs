@@ -1,5 +1,5 @@
-//! The members of a message that comes in pieces, as the host sends them: what the protocol does not know is kept, so that it
-//! can go back.
+//! The members of a message that comes in pieces, as the host sends them: what the protocol does
+//! not know is kept, so that it can go back.
 
 use serde_json::{Map, Value};
 
@@ -27,7 +27,8 @@ impl MessageMembers {
         self.0.is_empty()
     }
 
-    /// Adds a piece of a member. A member of which nothing is known grows as those of Chat Completions do.
+    /// Adds a piece of a member. A member of which nothing is known grows as those of Chat
+    /// Completions do.
     pub(crate) fn add(&mut self, name: &str, piece: Value) {
         match self.0.get_mut(name) {
             Some(member) => join(name, member, piece),
@@ -53,8 +54,8 @@ impl MessageMembers {
     }
 }
 
-/// Joins a piece to the member that it belongs to: texts and lists grow, objects grow member by member, and other values are
-/// replaced.
+/// Joins a piece to the member that it belongs to: texts and lists grow, objects grow member by
+/// member, and other values are replaced.
 fn join(name: &str, member: &mut Value, piece: Value) {
     match (member, piece) {
         (Value::String(text), Value::String(piece)) => join_text(name, text, piece),

@@ -1,7 +1,9 @@
-//! The parts of a user's message: which of them a server takes, and what a writer of requests sees of them.
+//! The parts of a user's message: which of them a server takes, and what a writer of requests sees
+//! of them.
 //!
-//! A message is checked before it is sent, and a part that the server does not take is an error. In a message of an earlier turn,
-//! which may have gone to another server, such a part becomes a note: the conversation goes on.
+//! A message is checked before it is sent, and a part that the server does not take is an error. In
+//! a message of an earlier turn, which may have gone to another server, such a part becomes a note:
+//! the conversation goes on.
 
 use crate::accepted_parts::{AcceptedParts, PartKind, canonical_type, extension_of};
 use crate::request::text_of;
@@ -254,8 +256,8 @@ pub(crate) fn read_part<'a>(
     }
 }
 
-/// Reads a part of a tool's result. A URL stays a text: servers load only those that the user has given. So does a part that the
-/// server does not take.
+/// Reads a part of a tool's result. A URL stays a text: servers load only those that the user has
+/// given. So does a part that the server does not take.
 pub(crate) fn read_result_part<'a>(part: &'a Content, accepted: &AcceptedParts) -> MessagePart<'a> {
     let is_url = PartOrigin::of(part).is_url;
     match read_part(part, accepted) {
@@ -405,9 +407,11 @@ pub(crate) fn refused_parts(message: &UserMessage, accepted: &AcceptedParts) -> 
     problems
 }
 
-/// Returns the position of the message of the user that the model has not read yet. The application's notes are none of the user.
+/// Returns the position of the message of the user that the model has not read yet. The
+/// application's notes are none of the user.
 ///
-/// An earlier message that no model has answered was refused, and the user has written another one since.
+/// An earlier message that no model has answered was refused, and the user has written another one
+/// since.
 ///
 /// ```
 /// use tool_adapters::providers::unread_message;
@@ -432,7 +436,8 @@ pub fn unread_message(history: &[Message]) -> Option<usize> {
     None
 }
 
-/// Returns true for a note of the application. No user can write one: see `UserMessage::without_notes`.
+/// Returns true for a note of the application. No user can write one: see
+/// `UserMessage::without_notes`.
 fn is_note(said: &UserMessage) -> bool {
     match said.parts() {
         [Content::Text { text }] => text.starts_with(NOTE) || text.starts_with("[decision "),
@@ -456,8 +461,8 @@ pub(crate) fn left_out_note(part: &Content) -> String {
     note
 }
 
-/// Returns a message with a note in place of each image and file, but for files whose text is at hand. `None` for a message without
-/// one.
+/// Returns a message with a note in place of each image and file, but for files whose text is at
+/// hand. `None` for a message without one.
 ///
 /// ```
 /// use tool_adapters::providers::without_files;

@@ -8,11 +8,13 @@ use crate::request::text_of;
 use serde_json::Value;
 use tool_core::Content;
 
-/// A provider's form of the parts of a message, with a function for each kind. A part for which there is none becomes a text.
+/// A provider's form of the parts of a message, with a function for each kind. A part for which
+/// there is none becomes a text.
 pub(crate) trait PartForm {
     fn text(text: &str) -> Value;
 
-    /// Writes a file of the user whose text is at hand. Defaults to a text that begins with the name of the file.
+    /// Writes a file of the user whose text is at hand. Defaults to a text that begins with the
+    /// name of the file.
     fn text_file(_file: &TextFile<'_>) -> Option<Value> {
         None
     }
@@ -84,7 +86,8 @@ fn is_blank(part: &Content) -> bool {
     matches!(part, Content::Text { text } if text.trim().is_empty())
 }
 
-/// Writes the parts of a message. Blank texts are left out, and a part that the server does not take becomes a note.
+/// Writes the parts of a message. Blank texts are left out, and a part that the server does not
+/// take becomes a note.
 pub(crate) fn write_parts<F: PartForm>(parts: &[Content], accepted: &AcceptedParts) -> Vec<Value> {
     let written = parts
         .iter()
@@ -92,8 +95,8 @@ pub(crate) fn write_parts<F: PartForm>(parts: &[Content], accepted: &AcceptedPar
     written.map(WrittenPart::into_value::<F>).collect()
 }
 
-/// Writes a message as one text if it has nothing else, and as its parts if it has: some servers take texts only. `None` for a
-/// message without content.
+/// Writes a message as one text if it has nothing else, and as its parts if it has: some servers
+/// take texts only. `None` for a message without content.
 pub(crate) fn write_content<F: PartForm>(
     parts: &[Content],
     accepted: &AcceptedParts,
@@ -116,7 +119,8 @@ pub(crate) fn write_content<F: PartForm>(
     Some(Value::from(written))
 }
 
-/// Writes the parts of a result, for servers that take more than text in it. Blank texts are left out.
+/// Writes the parts of a result, for servers that take more than text in it. Blank texts are left
+/// out.
 pub(crate) fn write_result_parts<F: PartForm>(
     parts: &[Content],
     accepted: &AcceptedParts,

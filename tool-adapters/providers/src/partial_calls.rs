@@ -13,11 +13,11 @@ use tool_core::ToolCall;
 /// The number of calls up to which a call is found without the index.
 const UNINDEXED: usize = 8;
 
-/// The calls of a message, by the key that the provider gives their pieces. Unless a call is emitted by itself, calls are
-/// emitted in the order in which they began.
+/// The calls of a message, by the key that the provider gives their pieces. Unless a call is
+/// emitted by itself, calls are emitted in the order in which they began.
 ///
-/// A call is started, which gives it its id, when its name is known and its first arguments have arrived. Before that a
-/// name may still come in pieces, and the provider's id may come late.
+/// A call is started, which gives it its id, when its name is known and its first arguments have
+/// arrived. Before that a name may still come in pieces, and the provider's id may come late.
 #[derive(Debug)]
 pub(crate) struct PartialCalls<K> {
     calls: Vec<PartialCall<K>>,
@@ -88,7 +88,8 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
         self.calls.get(self.position(key)?)
     }
 
-    /// Adds the id, the name or more of the name to a call that began without. What is known already stays.
+    /// Adds the id, the name or more of the name to a call that began without. What is known
+    /// already stays.
     pub(crate) fn identify(&mut self, key: &K, id: &str, name: &str) {
         let Some(call) = self.latest_mut(key).filter(|call| call.id.is_none()) else {
             return;
@@ -114,7 +115,8 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
         }
     }
 
-    /// Sets the whole arguments, which replace the pieces where they differ. Pieces that are whole stay if these are not.
+    /// Sets the whole arguments, which replace the pieces where they differ. Pieces that are whole
+    /// stay if these are not.
     pub(crate) fn set(&mut self, key: &K, arguments: &str, sink: &mut EventSink<'_>) {
         let differs = |call: &&mut PartialCall<K>| !call.emitted && call.arguments != arguments;
         let Some(call) = self
@@ -173,8 +175,8 @@ impl<K: Clone + Eq + Hash + Display> PartialCalls<K> {
         self.emitted = self.calls.len();
     }
 
-    /// Emits all open calls of a message that was cut off. A call whose arguments are not whole follows the error that
-    /// says so.
+    /// Emits all open calls of a message that was cut off. A call whose arguments are not whole
+    /// follows the error that says so.
     pub(crate) fn truncate_all(&mut self, sink: &mut EventSink<'_>) {
         for call in self.calls.iter_mut().skip(self.emitted) {
             call.truncate(sink);
@@ -220,7 +222,8 @@ impl<K: Display> PartialCall<K> {
         }
     }
 
-    /// Starts the call, unless it is started; returns false for a call without an id and a name, which has no answer.
+    /// Starts the call, unless it is started; returns false for a call without an id and a name,
+    /// which has no answer.
     fn start(&mut self, sink: &mut EventSink<'_>) -> bool {
         if self.id.is_some() {
             return true;
@@ -270,8 +273,8 @@ impl<K: Display> PartialCall<K> {
     }
 }
 
-/// Makes the arguments of a call that was cut off invalid: without a text they would count as `{}`, and the call would
-/// run.
+/// Makes the arguments of a call that was cut off invalid: without a text they would count as `{}`,
+/// and the call would run.
 pub(crate) fn invalidate_if_empty(arguments: &mut String) {
     if arguments.trim_ascii().is_empty() {
         "{".clone_into(arguments);
@@ -286,8 +289,8 @@ pub(crate) fn is_object(text: &str) -> bool {
         && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
-/// Looks for the end of an object in a text that grows, and reads no part of it twice. The text is parsed once it has the
-/// form of a whole object.
+/// Looks for the end of an object in a text that grows, and reads no part of it twice. The text is
+/// parsed once it has the form of a whole object.
 #[derive(Debug, Default)]
 struct ObjectScan {
     scanner: JsonScanner,

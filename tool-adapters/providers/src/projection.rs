@@ -26,8 +26,8 @@ pub(crate) struct Projection {
 /// A projection, or the reason for which the provider has no form of the schema.
 pub(crate) type ProjectionResult = Result<Projection, Refusal>;
 
-/// Projects a schema. The projection accepts all values that the schema does, in a strict form with null for absent
-/// properties, and may accept more.
+/// Projects a schema. The projection accepts all values that the schema does, in a strict form with
+/// null for absent properties, and may accept more.
 ///
 /// # Errors
 ///
@@ -79,7 +79,8 @@ fn project_named(spec: &ProviderSpec, schema: &Value, strict: bool) -> Projectio
     })
 }
 
-/// Projects the tools of a request, and keeps as many strict as the provider accepts in one request.
+/// Projects the tools of a request, and keeps as many strict as the provider accepts in one
+/// request.
 pub(crate) fn project_all(
     spec: &ProviderSpec,
     tools: &[ToolDefinition],
@@ -99,7 +100,8 @@ pub(crate) fn project_all(
     projections
 }
 
-/// Spends the budget in the order of the tools. A tool that exceeds it is not strict; a later one may be.
+/// Spends the budget in the order of the tools. A tool that exceeds it is not strict; a later one
+/// may be.
 fn share_budget(
     spec: &ProviderSpec,
     budget: StrictCost,
@@ -170,8 +172,8 @@ fn not_strict(spec: &ProviderSpec, tool: &ToolDefinition, reason: NotStrict) -> 
     })
 }
 
-/// Projects a schema, and returns the changes. The projection accepts all values that the schema does, and may accept
-/// more.
+/// Projects a schema, and returns the changes. The projection accepts all values that the schema
+/// does, and may accept more.
 ///
 /// # Errors
 ///

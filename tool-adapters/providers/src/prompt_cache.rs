@@ -22,12 +22,13 @@ pub(crate) enum PromptCache {
 /// The member that holds the key of a conversation.
 const KEY: &str = "prompt_cache_key";
 
-/// Asks the provider to cache the tools, the instructions and the conversation of a request, for later requests that begin in
-/// the same way.
+/// Asks the provider to cache the tools, the instructions and the conversation of a request, for
+/// later requests that begin in the same way.
 ///
-/// Anthropic and Bedrock get up to 4 marks in the body, and OpenAI and Mistral a key that is made of the tools, the instructions
-/// and the first message of the user. The others cache by themselves, or not at all, and get nothing. Marks and a key that the
-/// body has already stay, and count.
+/// Anthropic and Bedrock get up to 4 marks in the body, and OpenAI and Mistral a key that is made
+/// of the tools, the instructions and the first message of the user. The others cache by
+/// themselves, or not at all, and get nothing. Marks and a key that the body has already stay, and
+/// count.
 ///
 /// ```
 /// use tool_adapters::providers::{Host, Request, cache_prompt};
@@ -109,7 +110,8 @@ impl MarkBudget {
     }
 }
 
-/// Counts the members with the name of a mark. Schemas, arguments and texts of tools cannot have marks, and are not searched.
+/// Counts the members with the name of a mark. Schemas, arguments and texts of tools cannot have
+/// marks, and are not searched.
 fn count(value: &Value, is_mark: fn(&str) -> bool) -> usize {
     const CONTENT: [&str; 4] = ["input_schema", "inputSchema", "input", "json"];
     match value {
@@ -128,8 +130,8 @@ fn count(value: &Value, is_mark: fn(&str) -> bool) -> usize {
     }
 }
 
-/// Returns the last turn of the user and the one before it, newest first. What the model reads next begins after the last one,
-/// and what it has read ends with the one before.
+/// Returns the last turn of the user and the one before it, newest first. What the model reads next
+/// begins after the last one, and what it has read ends with the one before.
 pub(crate) fn last_user_contents(body: &mut Value) -> Vec<&mut Vec<Value>> {
     let messages = body.get_mut("messages").and_then(Value::as_array_mut);
     let of_user = messages
@@ -143,7 +145,8 @@ pub(crate) fn last_user_contents(body: &mut Value) -> Vec<&mut Vec<Value>> {
         .collect()
 }
 
-/// Marks the tools, the system instruction and the last two turns of the user in a request to Anthropic.
+/// Marks the tools, the system instruction and the last two turns of the user in a request to
+/// Anthropic.
 pub(crate) fn mark_anthropic(_model: &str, body: &mut Value) {
     let mut budget = MarkBudget::of(body, |name| name == "cache_control");
     for content in last_user_contents(body) {
@@ -197,8 +200,8 @@ fn mark_block(block: &mut Value) -> bool {
     true
 }
 
-/// Adds cache points to a request to Bedrock. Only models of Anthropic and Amazon take them, and those of Amazon not among the
-/// tools.
+/// Adds cache points to a request to Bedrock. Only models of Anthropic and Amazon take them, and
+/// those of Amazon not among the tools.
 pub(crate) fn mark_bedrock(model: &str, body: &mut Value) {
     let is_anthropics = ["anthropic.", "claude"]
         .iter()

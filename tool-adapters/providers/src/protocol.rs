@@ -18,9 +18,11 @@ use tool_core::call::ResultForm;
 use tool_core::json::is_nested_too_deep;
 use tool_core::session::RepairedMessages;
 
-/// Reads a provider's messages and writes requests and results. It does no I/O: bytes go in, events come out.
+/// Reads a provider's messages and writes requests and results. It does no I/O: bytes go in, events
+/// come out.
 ///
-/// A protocol serves one conversation. [`finish`](Self::finish) ends a message; the ids of its calls are kept, so that
+/// A protocol serves one conversation. [`finish`](Self::finish) ends a message; the ids of its
+/// calls are kept, so that
 /// [`encode`](Self::encode) answers under the ids that the provider gave.
 ///
 /// ```
@@ -61,12 +63,13 @@ pub trait Protocol: Send {
     /// Returns the provider.
     fn provider(&self) -> Provider;
 
-    /// Names the framing of the next message, as a transport knows it from the content type. Without it the first byte
-    /// that is not white space decides: `{` and `[` begin JSON, a zero byte begins AWS's binary frames, and everything
-    /// else server-sent events.
+    /// Names the framing of the next message, as a transport knows it from the content type.
+    /// Without it the first byte that is not white space decides: `{` and `[` begin JSON, a zero
+    /// byte begins AWS's binary frames, and everything else server-sent events.
     fn framing(&mut self, framing: Framing);
 
-    /// Reads the next bytes of a message. They may be cut anywhere, in the middle of a character too.
+    /// Reads the next bytes of a message. They may be cut anywhere, in the middle of a character
+    /// too.
     fn push(&mut self, bytes: &[u8]) -> Vec<Event>;
 
     /// Reads one parsed event, or a parsed whole answer.
@@ -75,20 +78,24 @@ pub trait Protocol: Send {
     /// Reads one event or whole answer, as the message of a WebSocket has it.
     fn push_message(&mut self, message: &[u8]) -> Vec<Event>;
 
-    /// Ends the message and returns the events of what was still open. If [`Event::Finished`] has not come by then, the
-    /// answer is incomplete: it has no calls, and an error says what was lost.
+    /// Ends the message and returns the events of what was still open. If [`Event::Finished`] has
+    /// not come by then, the answer is incomplete: it has no calls, and an error says what was
+    /// lost.
     fn finish(&mut self) -> Vec<Event>;
 
-    /// Writes the messages that answer calls, in the provider's form, for the end of the conversation.
+    /// Writes the messages that answer calls, in the provider's form, for the end of the
+    /// conversation.
     fn encode(&self, responses: &[ToolResponse]) -> Value;
 
     /// Sets the form of results in [`encode`](Self::encode). Defaults to [`ResultForm::Plain`].
     fn result_form(&mut self, form: ResultForm);
 
-    /// Names the server that requests go to, which decides what they have. Defaults to the provider's own.
+    /// Names the server that requests go to, which decides what they have. Defaults to the
+    /// provider's own.
     fn host(&mut self, host: Host);
 
-    /// Writes the body of a request, or the message that sets up the session of a WebSocket protocol.
+    /// Writes the body of a request, or the message that sets up the session of a WebSocket
+    /// protocol.
     ///
     /// Steps of the history that this server sent go back as they came ([`Host::turn_id`]), those of others as their text and
     /// calls. A history that was cut is repaired in the request: see [`History::repair`](tool_core::session::History::repair).

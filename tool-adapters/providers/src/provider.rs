@@ -40,7 +40,8 @@ macro_rules! providers {
                 self.spec().names.provider
             }
 
-            /// Returns the id for [`ProviderTool::config`](tool_core::ProviderTool::config), which is the name.
+            /// Returns the id for [`ProviderTool::config`](tool_core::ProviderTool::config), which
+            /// is the name.
             pub const fn id(self) -> tool_core::tool::ProviderId {
                 tool_core::tool::ProviderId::from_static(self.name())
             }

@@ -1,7 +1,7 @@
 //! Provider tools: tools that a provider offers itself, as types.
 //!
-//! A context may have those of several providers. The declarations for a provider have its own, and their report lists
-//! the others as skipped.
+//! A context may have those of several providers. The declarations for a provider have its own, and
+//! their report lists the others as skipped.
 //!
 //! ```
 //! use tool_adapters::providers::{anthropic, gemini, openai_responses};
@@ -24,13 +24,15 @@
 //! [`ProviderTool::config`](tool_core::ProviderTool::config) returns a tool in the provider's form. Serialised with serde
 //! alone, a tool writes null for each option that is not set.
 //!
-//! For another tool, implement [`ProviderTool`](tool_core::ProviderTool), which takes a dozen lines.
+//! For another tool, implement [`ProviderTool`](tool_core::ProviderTool), which takes a dozen
+//! lines.
 
 use serde::Serialize;
 use serde_json::Value;
 use std::fmt;
 
-/// Implements `ProviderTool` for types by their serialised form, or by an object with it, for the providers that accept them.
+/// Implements `ProviderTool` for types by their serialised form, or by an object with it, for the
+/// providers that accept them.
 macro_rules! provider_tools {
     ($($tool:ty: $id:literal for $($provider:ident)|+ $(, in $member:literal)? $(, answered as $calls:expr)?;)+) => {
         $(impl tool_core::ProviderTool for $tool {

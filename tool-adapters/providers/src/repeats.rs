@@ -1,7 +1,7 @@
 //! Events of a stream that repeat the last one but for a piece of text.
 //!
-//! Most events differ from the one before in a piece and a number only. They are compared with its text instead of being
-//! read member by member.
+//! Most events differ from the one before in a piece and a number only. They are compared with its
+//! text instead of being read member by member.
 
 use crate::json_reader::JsonReader;
 use std::borrow::Cow;
@@ -14,14 +14,16 @@ const MAX_BYTES: usize = 4_096;
 #[derive(Debug)]
 pub(crate) struct LastEvent<K> {
     text: String,
-    /// The values that may differ, as places in the text and positions among the values. In the order of the text.
+    /// The values that may differ, as places in the text and positions among the values. In the
+    /// order of the text.
     values: Vec<(Range<usize>, usize)>,
     effect: K,
 }
 
 impl<K> LastEvent<K> {
-    /// Keeps an event whose only effect is that of its piece. `values` are the JSON of the piece, which is a string, and
-    /// of other members that may differ in the next event. An absent one is empty.
+    /// Keeps an event whose only effect is that of its piece. `values` are the JSON of the piece,
+    /// which is a string, and of other members that may differ in the next event. An absent one is
+    /// empty.
     pub(crate) fn new<const N: usize>(text: &str, values: [&str; N], effect: K) -> Option<Self> {
         if text.len() > MAX_BYTES || !values.first()?.starts_with('"') {
             return None;
@@ -43,9 +45,9 @@ impl<K> LastEvent<K> {
         })
     }
 
-    /// Returns the effect, the piece and the JSON of the other values of an event that is the same as the last one but for
-    /// them. The text around them is equal and each of them is a whole value, so that reading all members of the event
-    /// finds the same.
+    /// Returns the effect, the piece and the JSON of the other values of an event that is the same
+    /// as the last one but for them. The text around them is equal and each of them is a whole
+    /// value, so that reading all members of the event finds the same.
     pub(crate) fn repeated<'l, 't, const N: usize>(
         last: Option<&'l Self>,
         text: &'t str,

@@ -54,7 +54,8 @@ pub struct ToolReport {
     pub declared_as: Option<String>,
     /// True if the tool is declared as strict.
     pub strict: bool,
-    /// The reason for which a tool is not strict although [`strict`](crate::DeclareOptions::strict) is set.
+    /// The reason for which a tool is not strict although [`strict`](crate::DeclareOptions::strict)
+    /// is set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_strict: Option<NotStrict>,
     /// The reason for which the tool is not declared.

@@ -24,9 +24,11 @@ pub struct Request<'a> {
     pub tool_choice: ToolChoice,
     /// True if the answer is streamed.
     pub stream: bool,
-    /// The maximum number of tokens of the answer. Defaults to the protocol's own limit where the provider requires one.
+    /// The maximum number of tokens of the answer. Defaults to the protocol's own limit where the
+    /// provider requires one.
     pub max_tokens: Option<u32>,
-    /// Further settings in the provider's own form. They are laid over the body at its top level and take precedence.
+    /// Further settings in the provider's own form. They are laid over the body at its top level
+    /// and take precedence.
     pub extra: &'a Map<String, Value>,
 }
 
@@ -56,7 +58,8 @@ impl<'a> RequestBody<'a> {
         self
     }
 
-    /// Adds `tools`, and `tool_choice` in the provider's words for none and required. Without tools it adds neither.
+    /// Adds `tools`, and `tool_choice` in the provider's words for none and required. Without tools
+    /// it adds neither.
     pub(crate) fn with_tools(self, none: &str, required: &str) -> Self {
         if self.request.declarations.is_empty() {
             return self;
@@ -68,7 +71,8 @@ impl<'a> RequestBody<'a> {
         self.with("tools", tools).with_some("tool_choice", choice)
     }
 
-    /// Returns the body with the settings of the declarations and those of the caller, which replace its members.
+    /// Returns the body with the settings of the declarations and those of the caller, which
+    /// replace its members.
     pub(crate) fn finish(mut self) -> Value {
         for (name, value) in self
             .request
@@ -82,7 +86,8 @@ impl<'a> RequestBody<'a> {
         self.finish_with_answer()
     }
 
-    /// Like [`finish`](Self::finish), but merges objects member by member, for providers with nested settings.
+    /// Like [`finish`](Self::finish), but merges objects member by member, for providers with
+    /// nested settings.
     pub(crate) fn finish_merged(mut self) -> Value {
         merge(&mut self.members, self.request.declarations.settings());
         merge(&mut self.members, self.request.extra);
@@ -144,7 +149,8 @@ pub(crate) fn is_thinking(settings: &Map<String, Value>) -> bool {
             .any(|name| is_on(of_bedrock.and_then(|fields| fields.get(*name))))
 }
 
-/// Returns the limit of output tokens in the body of a request, set by the host or by the options of the model.
+/// Returns the limit of output tokens in the body of a request, set by the host or by the options
+/// of the model.
 pub fn output_limit(body: &Value) -> Option<u32> {
     const PLACES: [&str; 6] = [
         "/max_tokens",
@@ -164,7 +170,8 @@ pub(crate) fn tools(request: &Request<'_>) -> Value {
     serde_json::from_str(request.declarations.json().get()).unwrap_or_default()
 }
 
-/// Returns arguments as the text of an object. Servers with templates for their models refuse a history with other arguments.
+/// Returns arguments as the text of an object. Servers with templates for their models refuse a
+/// history with other arguments.
 pub(crate) fn argument_text(arguments: &str) -> Cow<'_, str> {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(_)) => Cow::Borrowed(arguments),
@@ -175,8 +182,8 @@ pub(crate) fn argument_text(arguments: &str) -> Cow<'_, str> {
 /// The member that holds arguments which are not a JSON object.
 pub(crate) const INVALID_ARGUMENTS: &str = "INVALID_JSON";
 
-/// Returns arguments as an object. Other arguments become a member of one, so that the model finds the text that its error is
-/// about.
+/// Returns arguments as an object. Other arguments become a member of one, so that the model finds
+/// the text that its error is about.
 pub(crate) fn object_arguments(arguments: &str) -> Map<String, Value> {
     match serde_json::from_str(arguments) {
         Ok(Value::Object(object)) => object,
@@ -225,7 +232,8 @@ pub(crate) fn text_of(part: &Content) -> String {
 
 /// Declares the tools that the history calls; `None` if it calls none.
 ///
-/// Some providers refuse calls and results in a request that declares no tools. Such a request declares these tools, with
+/// Some providers refuse calls and results in a request that declares no tools. Such a request
+/// declares these tools, with
 /// [`UNAVAILABLE`] as their description.
 pub(crate) fn declare_called(
     request: &Request<'_>,

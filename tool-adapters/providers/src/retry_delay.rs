@@ -4,15 +4,18 @@
 //!
 //! 1. `retry-after-ms` and `x-ms-retry-after-ms`: milliseconds
 //! 2. `Retry-After`: seconds, or a date
-//! 3. the body: `google.rpc.RetryInfo` among `error.details` (`"retryDelay": "34.07s"`), and members such as `retry_after`
-//! 4. the time at which a limit is reset, of a refusal because of a limit: `x-ratelimit-reset-tokens: 6m0s` and its like, of the
-//!    limit of which least is left
-//! 5. the same headers where they are repeated in the body, as `error.metadata.headers` (OpenRouter)
+//! 3. the body: `google.rpc.RetryInfo` among `error.details` (`"retryDelay": "34.07s"`), and
+//!    members such as `retry_after`
+//! 4. the time at which a limit is reset, of a refusal because of a limit:
+//!    `x-ratelimit-reset-tokens: 6m0s` and its like, of the limit of which least is left
+//! 5. the same headers where they are repeated in the body, as `error.metadata.headers`
+//!    (OpenRouter)
 //! 6. the message: `Please try again in 1.2s`
 //!
-//! A reset is a duration with units, a number of seconds, a time in seconds or milliseconds since 1970, or a date as RFC 3339
-//! writes it. What is negative or no number says nothing, and neither does a reset that is past, or anything but `Retry-After`
-//! that names more than 31 days. A number in `Retry-After` that is a time soon is that time.
+//! A reset is a duration with units, a number of seconds, a time in seconds or milliseconds since
+//! 1970, or a date as RFC 3339 writes it. What is negative or no number says nothing, and neither
+//! does a reset that is past, or anything but `Retry-After` that names more than 31 days. A number
+//! in `Retry-After` that is a time soon is that time.
 
 use serde_json::Value;
 use std::time::{Duration, SystemTime};
@@ -108,7 +111,8 @@ impl LimitHeaders {
         header(self.limit).is_some() && self.share_left(header) > USED_UP
     }
 
-    /// Returns the share of the limit that is left. A limit without figures may be the one that is used up.
+    /// Returns the share of the limit that is left. A limit without figures may be the one that is
+    /// used up.
     fn share_left(&self, header: &dyn Fn(&str) -> Option<String>) -> f64 {
         let figure = |name: &str| header(name).and_then(|text| text.trim().parse::<f64>().ok());
         let Some(remaining) = figure(self.remaining) else {
@@ -122,7 +126,8 @@ impl LimitHeaders {
     }
 }
 
-/// Reads a delay from headers that ask for one. `header` returns the value of a header by its name in lower case.
+/// Reads a delay from headers that ask for one. `header` returns the value of a header by its name
+/// in lower case.
 pub fn delay_in_headers(
     header: &dyn Fn(&str) -> Option<String>,
     now: SystemTime,
@@ -195,7 +200,8 @@ pub(crate) fn delay_in_event(event: &str, message: &str) -> Option<Duration> {
     in_event.or_else(|| delay_in_message(message))
 }
 
-/// Reads a delay from the message of an error: `Please try again in 1.2s`, `Please retry after 26 seconds.`
+/// Reads a delay from the message of an error: `Please try again in 1.2s`,
+/// `Please retry after 26 seconds.`
 pub fn delay_in_message(message: &str) -> Option<Duration> {
     const PHRASES: [&str; 4] = [
         "try again in ",
@@ -338,7 +344,8 @@ fn delay_of_member(error: &Value) -> Option<Duration> {
     })
 }
 
-/// Reads a delay: a number of seconds, a text with or without units, or an object of seconds and nanoseconds.
+/// Reads a delay: a number of seconds, a text with or without units, or an object of seconds and
+/// nanoseconds.
 fn delay_of_value(value: &Value) -> Option<Duration> {
     if let Some(fields) = value.as_object() {
         let field = |name: &str| {

@@ -1,4 +1,5 @@
-//! The same arguments in two spellings: servers space, escape and order what they repeat as they like.
+//! The same arguments in two spellings: servers space, escape and order what they repeat as they
+//! like.
 
 use serde_json::{Number, Value};
 use std::borrow::Cow;
@@ -9,8 +10,8 @@ pub(crate) fn is_same_json(one: &str, other: &str) -> bool {
     one == other || canonical_json(one) == canonical_json(other)
 }
 
-/// Returns the one spelling of a JSON value: sorted, without spaces, and 5 for 5.0. No arguments are an empty object. A text
-/// that is not JSON stays as it is.
+/// Returns the one spelling of a JSON value: sorted, without spaces, and 5 for 5.0. No arguments
+/// are an empty object. A text that is not JSON stays as it is.
 pub(crate) fn canonical_json(text: &str) -> Cow<'_, str> {
     let text = text.trim_ascii();
     if text.is_empty() || text == "null" {

@@ -7,8 +7,8 @@ use std::fmt;
 
 /// The amount of thinking before an answer.
 ///
-/// Models differ in the efforts that they take. A provider whose interface has no such word refuses the setting before anything
-/// is sent.
+/// Models differ in the efforts that they take. A provider whose interface has no such word refuses
+/// the setting before anything is sent.
 ///
 /// ```
 /// use tool_adapters::Provider;

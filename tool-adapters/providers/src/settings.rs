@@ -62,7 +62,8 @@ pub struct ModelSettings {
     pub first_tool: Option<String>,
 }
 
-/// The settings of a model that a server does not have, or whose values it does not take. Nothing was sent.
+/// The settings of a model that a server does not have, or whose values it does not take. Nothing
+/// was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the settings cannot be sent: {}", .problems.join("; "))]
 pub struct SettingsError {
@@ -130,7 +131,8 @@ impl ModelSettings {
             (Setting::Seed, self.seed.map(Value::from)),
             (Setting::Stop, stop.map(|stop| json!(stop))),
             (Setting::ReasoningEffort, effort),
-            // The choice of a tool replaces the one that the request has, so that it comes before its details.
+            // The choice of a tool replaces the one that the request has, so that it comes before
+            // its details.
             (Setting::FirstTool, first_tool),
             (
                 Setting::ParallelToolCalls,
@@ -213,7 +215,8 @@ impl ModelSettings {
     }
 }
 
-/// Returns true if the model answers a message of the user, and not a result or a note of the application.
+/// Returns true if the model answers a message of the user, and not a result or a note of the
+/// application.
 fn user_spoke_last(history: &[Message]) -> bool {
     match history.last() {
         Some(Message::User(message)) => !is_note(&message.text()),
@@ -233,7 +236,8 @@ fn is_set(extra: &Map<String, Value>, path: &[&str]) -> bool {
     value.is_some()
 }
 
-/// Puts a value at its place. The choice of a tool replaces what is there; the members of others join it.
+/// Puts a value at its place. The choice of a tool replaces what is there; the members of others
+/// join it.
 fn put(body: &mut Value, place: &SettingPlace, value: Value) {
     let mut target = body;
     for name in place.path {

@@ -1,8 +1,8 @@
 //! The facts of one provider, as data that the shared code reads.
 //!
-//! Each provider's folder has one [`ProviderSpec`] for each of its interfaces, which says where the provider differs from
-//! `ProviderSpec::new`. The list in `lib.rs` names all of them. The endpoints are plain text: nothing here opens a
-//! connection.
+//! Each provider's folder has one [`ProviderSpec`] for each of its interfaces, which says where the
+//! provider differs from `ProviderSpec::new`. The list in `lib.rs` names all of them. The endpoints
+//! are plain text: nothing here opens a connection.
 
 use crate::accepted_parts::AcceptedParts;
 use crate::codec::{CallIds, MessageReader, ToolAnswer};
@@ -27,11 +27,13 @@ pub struct ProviderSpec {
     pub names: ProviderNames,
     /// The way to reach the provider.
     pub endpoint: Endpoint,
-    /// Recognises the requests of other clients by their URL; `None` for an interface without such requests.
+    /// Recognises the requests of other clients by their URL; `None` for an interface without such
+    /// requests.
     pub urls: Option<ModelUrls>,
     /// The messages of the provider.
     pub(crate) messages: MessageForm,
-    /// The details in which servers with the same messages differ, such as the members that they take back.
+    /// The details in which servers with the same messages differ, such as the members that they
+    /// take back.
     pub(crate) host_rules: HostRules,
     /// The images, sounds, videos and documents that a message of the user may have.
     pub accepted: AcceptedParts,
@@ -42,7 +44,8 @@ pub struct ProviderSpec {
     /// The names that tools may have.
     pub tool_names: NameRule,
     pub(crate) schema: SchemaForm,
-    /// The names of properties, at any depth; `None` if the provider accepts any. Others are renamed.
+    /// The names of properties, at any depth; `None` if the provider accepts any. Others are
+    /// renamed.
     pub(crate) property_names: Option<PropertyNames>,
     /// The strict tools; `None` if the provider has none.
     pub(crate) strict: Option<StrictRules>,
@@ -58,14 +61,16 @@ pub struct ProviderSpec {
     pub tool_list: ToolListForm,
     /// The maximum number of tools in a request; `None` if no limit is known.
     pub max_tools: Option<usize>,
-    /// The provider's own search over tools whose declarations say `defer_loading`, as JSON; `None` if it has none.
+    /// The provider's own search over tools whose declarations say `defer_loading`, as JSON; `None`
+    /// if it has none.
     pub search_tool: Option<&'static str>,
     /// Returns further members of a request with such tools.
     pub request_settings: fn(DeclaredKinds) -> Option<Value>,
 }
 
 impl ProviderSpec {
-    /// Returns what most providers have in common: tools in OpenAI's form, with nearly any schema, and no strict ones.
+    /// Returns what most providers have in common: tools in OpenAI's form, with nearly any schema,
+    /// and no strict ones.
     pub(crate) const fn new(
         names: ProviderNames,
         endpoint: Endpoint,
@@ -101,14 +106,15 @@ impl ProviderSpec {
 pub struct ProviderNames {
     /// The name at the command line, in reports and errors, and of provider tools.
     pub provider: &'static str,
-    /// The id under which the model's turns are kept in the provider's own form. Interfaces with the same conversation
-    /// share one.
+    /// The id under which the model's turns are kept in the provider's own form. Interfaces with
+    /// the same conversation share one.
     pub turns: &'static str,
     /// The value of OpenTelemetry's `gen_ai.provider.name`.
     pub otel: &'static str,
     /// The key among a manifest's `providerSchemas`.
     pub manifest: &'static str,
-    /// The id of the company that bills requests, as price tables have it; `None` where the model's name decides.
+    /// The id of the company that bills requests, as price tables have it; `None` where the model's
+    /// name decides.
     pub biller: Option<&'static str>,
 }
 
@@ -141,7 +147,8 @@ pub(crate) struct MessageForm {
 pub enum ToolListForm {
     /// Each tool is an item.
     Flat,
-    /// All function tools are one item, and each provider tool is another. Most models accept one of the two kinds.
+    /// All function tools are one item, and each provider tool is another. Most models accept one
+    /// of the two kinds.
     Grouped,
     /// All tools are members of one item.
     Merged,
@@ -205,7 +212,8 @@ impl Server {
         }
     }
 
-    /// Returns the segments of the path before that of the API, which are known of a host. A base URL without them gets them.
+    /// Returns the segments of the path before that of the API, which are known of a host. A base
+    /// URL without them gets them.
     pub fn path_at(&self, host: &str) -> &'static [&'static str] {
         let is_host = |known: &&KnownHost| known.domain.eq_ignore_ascii_case(host);
         let known = self
@@ -238,13 +246,15 @@ pub struct HttpEndpoint {
     pub server: Server,
     /// Headers of every request.
     pub headers: &'static [(&'static str, &'static str)],
-    /// Returns the segments of the path for a model, with or without streaming. The transport escapes each.
+    /// Returns the segments of the path for a model, with or without streaming. The transport
+    /// escapes each.
     pub path: fn(model: &str, stream: bool) -> Vec<String>,
     /// The query parameter of a streaming request.
     pub stream_query: Option<(&'static str, &'static str)>,
     /// The endpoint that counts the tokens of a request; `None` if the provider has none.
     pub token_counter: Option<TokenCounter>,
-    /// The header by which the provider knows a request that is sent again, in lower case; `None` if it knows none.
+    /// The header by which the provider knows a request that is sent again, in lower case; `None`
+    /// if it knows none.
     pub idempotency_header: Option<&'static str>,
     /// False if the stream has a form that no transport reads, so that answers are asked for whole.
     pub streams: bool,
@@ -280,8 +290,9 @@ pub struct LiveEndpoint {
     pub confirms_setup: bool,
     /// True if an interruption ends the response. Otherwise the response's own end says so.
     pub interruption_ends_response: bool,
-    /// True if the model goes on by itself once it has the results of the calls of a message, which are a step of the reply.
-    /// Otherwise the step ends with the response, and the model is asked for the next one.
+    /// True if the model goes on by itself once it has the results of the calls of a message, which
+    /// are a step of the reply. Otherwise the step ends with the response, and the model is asked
+    /// for the next one.
     pub answers_results: bool,
     /// The settings with which a host may set instructions.
     pub instruction_settings: &'static [&'static str],
@@ -297,7 +308,8 @@ pub trait LiveMessages: Sync {
     /// Writes a message of the user, with the images and sounds that the server takes.
     fn user(&self, message: &UserMessage, accepted: &AcceptedParts) -> LiveMessage;
 
-    /// Writes the history of the conversation for a new session. The settings of the request are those of the setup.
+    /// Writes the history of the conversation for a new session. The settings of the request are
+    /// those of the setup.
     fn history(&self, request: &Request<'_>, accepted: &AcceptedParts) -> Vec<Value>;
 
     /// Writes the message after which the model speaks. Where it needs a text, that is `cue`.
@@ -328,12 +340,14 @@ pub trait LiveMessages: Sync {
         None
     }
 
-    /// Writes the message that makes the model answer, where it has to be asked. With `ToolChoice::None` it may not call.
+    /// Writes the message that makes the model answer, where it has to be asked. With
+    /// `ToolChoice::None` it may not call.
     fn request_response(&self, _tool_choice: ToolChoice) -> Option<Value> {
         None
     }
 
-    /// Takes the tools of a setup for the open session; `None` where only a new connection takes them.
+    /// Takes the tools of a setup for the open session; `None` where only a new connection takes
+    /// them.
     fn update_tools(&self, _setup: &Value) -> Option<Value> {
         None
     }
@@ -353,7 +367,8 @@ pub trait LiveMessages: Sync {
         }
     }
 
-    /// Adds to the setup that the session can be resumed, or that it resumes the session of `handle`.
+    /// Adds to the setup that the session can be resumed, or that it resumes the session of
+    /// `handle`.
     fn resumable(&self, setup: Value, _handle: Option<&str>) -> Value {
         setup
     }

@@ -10,7 +10,8 @@ use tool_core::ToolDefinition;
 
 /// The requests in which a server enforces the form of a typed answer.
 ///
-/// In other requests the model gives the answer by calling the control tool `final_answer`. An answer is checked in either case.
+/// In other requests the model gives the answer by calling the control tool `final_answer`. An
+/// answer is checked in either case.
 ///
 /// ```
 /// use tool_adapters::Provider;
@@ -26,8 +27,9 @@ use tool_core::ToolDefinition;
 pub enum StructuredOutput {
     /// Every request. The form is that of the final text, and the model may call tools before.
     BesideTools,
-    /// Requests in which the model may not call tools. The form is that of everything that the model writes, so that it could
-    /// not call any. Many servers that speak OpenAI's protocol do this.
+    /// Requests in which the model may not call tools. The form is that of everything that the
+    /// model writes, so that it could not call any. Many servers that speak OpenAI's protocol do
+    /// this.
     WithoutCalls,
     /// Requests that declare no tools. The server refuses others.
     WithoutTools,
@@ -36,7 +38,8 @@ pub enum StructuredOutput {
 }
 
 impl StructuredOutput {
-    /// Returns true if a server takes a form of the answer in a request, which may have tools and allow calls.
+    /// Returns true if a server takes a form of the answer in a request, which may have tools and
+    /// allow calls.
     pub fn takes(self, has_tools: bool, may_call: bool) -> bool {
         match self {
             Self::BesideTools => true,
@@ -101,8 +104,8 @@ fn overlap(ours: &Map<String, Value>, theirs: &Map<String, Value>) -> bool {
         })
 }
 
-/// Writes the schema of a typed answer in the provider's form. `None` if the provider has none, or none for this schema.
-/// `strict_cost` is that of the strict tools in the request.
+/// Writes the schema of a typed answer in the provider's form. `None` if the provider has none, or
+/// none for this schema. `strict_cost` is that of the strict tools in the request.
 pub(crate) fn declare_answer(
     spec: &ProviderSpec,
     definition: &ToolDefinition,

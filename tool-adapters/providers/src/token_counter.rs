@@ -33,7 +33,8 @@ const CHARACTERS_OF_TOKEN: u64 = 4;
 /// The shortest text in base64 that is taken for a picture or a file.
 const MIN_MEDIA_LENGTH: usize = 256;
 
-/// Estimates the tokens of a request from its body: a quarter of its characters, and a fixed number for each picture or file.
+/// Estimates the tokens of a request from its body: a quarter of its characters, and a fixed number
+/// for each picture or file.
 ///
 /// ```
 /// use tool_adapters::providers::estimate_tokens;

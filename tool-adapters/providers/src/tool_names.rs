@@ -11,7 +11,8 @@ use tool_core::text::hex;
 pub struct NameRule {
     /// The characters besides ASCII letters, digits and `_`.
     pub punctuation: &'static str,
-    /// True if a name may begin with any of its characters; false if it begins with a letter or `_`.
+    /// True if a name may begin with any of its characters; false if it begins with a letter or
+    /// `_`.
     pub any_first: bool,
     /// The most characters of a name.
     pub max_length: usize,
@@ -46,7 +47,8 @@ impl NameRule {
             && name.len() <= self.max_length
     }
 
-    /// Returns the nearest accepted name, which depends on the name alone. A name that is too long ends in a hash.
+    /// Returns the nearest accepted name, which depends on the name alone. A name that is too long
+    /// ends in a hash.
     pub fn nearest(self, name: &str) -> Cow<'_, str> {
         if self.accepts(name) {
             return Cow::Borrowed(name);
@@ -99,8 +101,8 @@ pub struct DeclaredNames {
 impl DeclaredNames {
     /// Names tools, given by index and name. `reserved` are the names of provider tools.
     ///
-    /// A name that the provider accepts stays. Other names that would become the same, or one that stays, end in a hash.
-    /// The order of the tools makes no difference.
+    /// A name that the provider accepts stays. Other names that would become the same, or one that
+    /// stays, end in a hash. The order of the tools makes no difference.
     pub fn new<'a>(
         rule: NameRule,
         tools: impl Iterator<Item = (usize, &'a str)>,

@@ -16,8 +16,8 @@ use tool_core::session::{Message, UserMessage};
 /// The user's text for a conversation that does not begin with one.
 pub const OPENING: &str = "The conversation begins.";
 
-/// The user's text for a conversation that ends with the model's own. Providers take such a text for the beginning of the
-/// answer, or refuse it.
+/// The user's text for a conversation that ends with the model's own. Providers take such a text
+/// for the beginning of the answer, or refuse it.
 pub const CONTINUE: &str = "Go on.";
 
 /// The item of a raw turn that the provider refused. The turn is left out of later requests.
@@ -39,7 +39,8 @@ pub(crate) trait TurnForm: PartForm {
     /// Writes the result of a call, with the images and documents that the server takes.
     fn result(id: &str, name: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value;
 
-    /// Returns the id of a call in the provider's form, empty if it has none; `None` for another item.
+    /// Returns the id of a call in the provider's form, empty if it has none; `None` for another
+    /// item.
     fn call_id(item: &Value) -> Option<&str>;
 
     /// Sets the name and the arguments of a call in the provider's form, and its id if it has one.
@@ -53,10 +54,12 @@ pub(crate) trait TurnForm: PartForm {
         false
     }
 
-    /// Removes what the provider refuses in a conversation, such as a call of its own tools without a result.
+    /// Removes what the provider refuses in a conversation, such as a call of its own tools without
+    /// a result.
     fn tidy(_turns: &mut [ChatTurn]) {}
 
-    /// Returns the model's text between results and the user's text, for a model that refuses both in one turn.
+    /// Returns the model's text between results and the user's text, for a model that refuses both
+    /// in one turn.
     fn acknowledgement(_model: &str) -> Option<&'static str> {
         None
     }
@@ -114,7 +117,8 @@ pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) ->
     ChatTurn::user(answers.iter().map(result).collect(), 0).into_message()
 }
 
-/// Returns the turns of a conversation. The user begins, results precede the user's text, and no turn is empty.
+/// Returns the turns of a conversation. The user begins, results precede the user's text, and no
+/// turn is empty.
 pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<ChatTurn> {
     let mut writer = TurnWriter {
         request,
@@ -179,7 +183,8 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
     turns
 }
 
-/// Removes what the provider refuses in the turns of the model, and joins the user's turns around one of which nothing is left.
+/// Removes what the provider refuses in the turns of the model, and joins the user's turns around
+/// one of which nothing is left.
 fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
     F::tidy(&mut turns);
     let mut tidied = Vec::<ChatTurn>::with_capacity(turns.len());
@@ -203,7 +208,8 @@ fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
     tidied
 }
 
-/// Returns what the model says between results and the user's text, if the provider's model refuses both in one turn.
+/// Returns what the model says between results and the user's text, if the provider's model refuses
+/// both in one turn.
 fn acknowledgement<F: TurnForm>(last: Option<&ChatTurn>, model: &str) -> Option<ChatTurn> {
     let text = F::acknowledgement(model).filter(|_| last.is_some_and(|last| last.results > 0))?;
     Some(ChatTurn {
@@ -213,7 +219,8 @@ fn acknowledgement<F: TurnForm>(last: Option<&ChatTurn>, model: &str) -> Option<
     })
 }
 
-/// The places of messages that the provider refused to answer: it refuses every request that has them.
+/// The places of messages that the provider refused to answer: it refuses every request that has
+/// them.
 #[derive(Default)]
 struct RefusedMessages {
     left_out: HashSet<usize>,
@@ -354,7 +361,8 @@ impl<'a> TurnWriter<'a> {
         }
     }
 
-    /// Writes a step of this provider item by item. Calls have the names and the arguments of the history.
+    /// Writes a step of this provider item by item. Calls have the names and the arguments of the
+    /// history.
     fn echo<F: TurnForm>(&mut self, items: &[Value], calls: &'a [ToolCall]) -> Vec<Value> {
         let mut calls = calls.iter();
         let mut content = Vec::new();
@@ -394,7 +402,8 @@ impl<'a> TurnWriter<'a> {
         content
     }
 
-    /// Returns the id of a call in this request: the given one, or the history's if another call has it.
+    /// Returns the id of a call in this request: the given one, or the history's if another call
+    /// has it.
     fn add_call<F: TurnForm>(&mut self, given: &str, call: &'a ToolCall) -> String {
         let mut id = String::new();
         if !given.is_empty() || F::IDS {

@@ -27,7 +27,8 @@ const FLUSH: Duration = Duration::from_millis(20);
 const BATCH: usize = 256;
 /// Maximum number of old calls that a transaction removes: more than a transaction adds on average.
 const PRUNE: usize = 2 * BATCH;
-/// Size of redb's cache in bytes. The file is seldom read, so that the default of a gigabyte is not needed.
+/// Size of redb's cache in bytes. The file is seldom read, so that the default of a gigabyte is not
+/// needed.
 const CACHE: usize = 8 << 20;
 /// Version of the tables.
 const FORMAT: u64 = 1;
@@ -36,7 +37,8 @@ const MAX_RESPONSE: usize = 64 << 10;
 /// Longest text in a response that is not kept whole, in characters.
 const MAX_TEXT: usize = 1_000;
 
-/// Session, call id, and the number of the run. A run is the time for which one process has the file open.
+/// Session, call id, and the number of the run. A run is the time for which one process has the
+/// file open.
 type CallKey<'a> = (&'a str, &'a str, u64);
 
 /// The call's start in milliseconds since 1970, its number within the run, and the entry as JSON.
@@ -63,28 +65,33 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("journal_meta");
 ///
 /// # Durability
 ///
-/// - A call that may change something is on the disk when `started` returns. Neither a killed process nor a power cut loses
-///   it. Calls that start at the same time share one write to the disk.
-/// - If the disk is full, the calls that need the journal fail. The journal works again when there is space.
-/// - The start of a harmless call, the response of a call, and the removal of a session are on the disk at most 20 ms later,
-///   with the next call that may change something, or when the journal is dropped. A process that is killed before then
-///   loses them: a call that has ended is recovered as unknown. No call runs twice.
+/// - A call that may change something is on the disk when `started` returns. Neither a killed
+///   process nor a power cut loses it. Calls that start at the same time share one write to the
+///   disk.
+/// - If the disk is full, the calls that need the journal fail. The journal works again when there
+///   is space.
+/// - The start of a harmless call, the response of a call, and the removal of a session are on the
+///   disk at most 20 ms later, with the next call that may change something, or when the journal is
+///   dropped. A process that is killed before then loses them: a call that has ended is recovered
+///   as unknown. No call runs twice.
 ///
 /// # Contents
 ///
-/// The file contains arguments and responses as they are. On Unix it is created readable for its owner only. The calls of
-/// a session are removed when the session is forgotten; other calls are removed at the age that
+/// The file contains arguments and responses as they are. On Unix it is created readable for its
+/// owner only. The calls of a session are removed when the session is forgotten; other calls are
+/// removed at the age that
 /// [`open_keeping`](Self::open_keeping) sets. The file does not shrink, but its space is used again.
 ///
-/// Of a response over 64 KiB, the journal keeps the data without the parts beside it. If that is over 64 KiB too, it keeps an
-/// envelope that says whether the call succeeded: `data` is null, and `meta.warnings` has the reason.
+/// Of a response over 64 KiB, the journal keeps the data without the parts beside it. If that is
+/// over 64 KiB too, it keeps an envelope that says whether the call succeeded: `data` is null, and
+/// `meta.warnings` has the reason.
 #[derive(Debug)]
 pub struct FileJournal {
     path: PathBuf,
     /// `None` while the journal is dropped.
     requests: Option<Sender<QueuedRequest>>,
-    /// A thread of the journal, not of an executor, so that requests stay in order, share writes to the disk, and the file is
-    /// closed when the journal is dropped.
+    /// A thread of the journal, not of an executor, so that requests stay in order, share writes to
+    /// the disk, and the file is closed when the journal is dropped.
     writer: Option<JoinHandle<()>>,
 }
 
@@ -94,17 +101,19 @@ type QueuedRequest = (Request, oneshot::Sender<Answer>);
 impl FileJournal {
     /// Opens a journal, and creates the file if it does not exist. Calls are kept for 7 days.
     ///
-    /// Blocks while it reads the disk, which takes longest after a crash. Dropping the journal blocks until all is written.
+    /// Blocks while it reads the disk, which takes longest after a crash. Dropping the journal
+    /// blocks until all is written.
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be created or read, if it is open in this or another process, or if it is damaged or not a
-    /// journal. A file that is not a journal stays unchanged.
+    /// Fails if the file cannot be created or read, if it is open in this or another process, or if
+    /// it is damaged or not a journal. A file that is not a journal stays unchanged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, JournalError> {
         Self::open_keeping(path, KEEP)
     }
 
-    /// Opens a journal that removes calls which started longer ago than `keep`, by the system clock.
+    /// Opens a journal that removes calls which started longer ago than `keep`, by the system
+    /// clock.
     ///
     /// # Errors
     ///
@@ -309,7 +318,8 @@ impl Writer {
         }
     }
 
-    /// Puts all changes on the disk. A failure is tried again, and the next request reports it if it lasts.
+    /// Puts all changes on the disk. A failure is tried again, and the next request reports it if
+    /// it lasts.
     fn flush(&mut self) {
         if self.transact(&[], true, PRUNE).is_err() {
             self.unflushed = Some(Instant::now());
@@ -609,8 +619,8 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Returns the response, or a shorter one that says whether the call succeeded and that its result is lost. Without any
-/// response the call would be recovered as unknown.
+/// Returns the response, or a shorter one that says whether the call succeeded and that its result
+/// is lost. Without any response the call would be recovered as unknown.
 fn bounded(response: &str) -> Result<Cow<'_, str>, JournalError> {
     if response.len() <= MAX_RESPONSE {
         return Ok(Cow::Borrowed(response));

@@ -5,9 +5,10 @@
 //! [`HistoryStore`](tool_core::session::HistoryStore). With the feature `agent-records`, the stores in SQL databases also
 //! keep the records of agents.
 //!
-//! The stores in SQL databases create their tables, whose names begin with `tool_`, and note their migrations in separate
-//! tables, so that they can share a database with the program's own tables. People and other programs may read and change
-//! the records of agents: triggers give a changed row a new version, and the next load of the agent uses it.
+//! The stores in SQL databases create their tables, whose names begin with `tool_`, and note their
+//! migrations in separate tables, so that they can share a database with the program's own tables.
+//! People and other programs may read and change the records of agents: triggers give a changed row
+//! a new version, and the next load of the agent uses it.
 
 #[cfg(feature = "journal")]
 mod journal;

@@ -23,16 +23,18 @@ use tracing::subscriber::{NoSubscriber, with_default};
 const CONNECTIONS: u32 = 8;
 /// Longest wait for a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Longest wait for an answer. The server gives up first, so that it does not apply a change after the store has failed.
+/// Longest wait for an answer. The server gives up first, so that it does not apply a change after
+/// the store has failed.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 const SERVER_TIMEOUTS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '10s'";
-/// Connections that were idle for longer are tested before use. Testing each would cost each statement a round trip.
+/// Connections that were idle for longer are tested before use. Testing each would cost each
+/// statement a round trip.
 const TEST_AFTER: Duration = Duration::from_secs(1);
 /// Number of attempts to make a change that the server rolls back because of a conflict.
 const ATTEMPTS: u32 = 5;
 
-/// Sessions, conversations, and with the feature `agent-records` the records of agents, on a PostgreSQL server, version 12 or
-/// later, with a database in UTF-8. Cheap to clone.
+/// Sessions, conversations, and with the feature `agent-records` the records of agents, on a
+/// PostgreSQL server, version 12 or later, with a database in UTF-8. Cheap to clone.
 ///
 /// ```no_run
 /// use tool_adapters::stores::PostgresStore;
@@ -55,8 +57,9 @@ pub struct PostgresDatabase(PostgresPool);
 pub struct PostgresPool {
     /// The connections.
     pub pool: PgPool,
-    /// True if a pooler may give each transaction another connection to the server, such as `PgBouncer` in transaction mode. Then no
-    /// statement is prepared by name, and each runs in a transaction with its parsing.
+    /// True if a pooler may give each transaction another connection to the server, such as
+    /// `PgBouncer` in transaction mode. Then no statement is prepared by name, and each runs in a
+    /// transaction with its parsing.
     is_pooled: bool,
 }
 
@@ -68,17 +71,19 @@ const BEGIN_POOLED: &str =
     "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = '10s'";
 
 impl SqlStore<PostgresDatabase> {
-    /// Opens the store at an address, such as `postgres://user:password@host:5432/database`. The tables are created in the
-    /// first schema of the search path; `?options=-csearch_path%3Dagents` sets it. `?sslmode=verify-full` requires TLS.
+    /// Opens the store at an address, such as `postgres://user:password@host:5432/database`. The
+    /// tables are created in the first schema of the search path; `?options=-csearch_path%3Dagents`
+    /// sets it. `?sslmode=verify-full` requires TLS.
     ///
-    /// Add `?statement-cache-capacity=0` for a pooler that may give each transaction another connection, such as `PgBouncer` in
-    /// transaction mode. Then no statement is prepared by name, and each costs two round trips more.
+    /// Add `?statement-cache-capacity=0` for a pooler that may give each transaction another
+    /// connection, such as `PgBouncer` in transaction mode. Then no statement is prepared by name,
+    /// and each costs two round trips more.
     pub async fn connect(url: &str) -> Result<Self, SqlError> {
         Self::with(connect(url).await?).await
     }
 
-    /// Opens the store in the database of a pool. The pool's options determine how long statements wait for a connection, and
-    /// whether connections are tested before use.
+    /// Opens the store in the database of a pool. The pool's options determine how long statements
+    /// wait for a connection, and whether connections are tested before use.
     pub async fn from_pool(pool: PgPool) -> Result<Self, SqlError> {
         Self::with(PostgresPool {
             pool,

@@ -48,7 +48,8 @@ pub(crate) trait SqlDatabase: Clone + Send + Sync + 'static {
         params: &[Param<'_>],
     ) -> impl Future<Output = Rows<Self::Row>> + Send;
 
-    /// Begins a transaction that changes rows. Without [`SqlTransaction::commit`] nothing takes effect.
+    /// Begins a transaction that changes rows. Without [`SqlTransaction::commit`] nothing takes
+    /// effect.
     fn begin(&self) -> impl Future<Output = Result<Self::Transaction, SqlError>> + Send;
 }
 
@@ -84,7 +85,8 @@ pub(crate) enum Param<'a> {
     Number(i64),
 }
 
-/// A version, a count or a time. No version is negative, so that no record has one that is too large.
+/// A version, a count or a time. No version is negative, so that no record has one that is too
+/// large.
 pub(crate) fn number(number: u64) -> Param<'static> {
     Param::Number(i64::try_from(number).unwrap_or(-1))
 }
@@ -95,7 +97,8 @@ pub(crate) fn milliseconds(time: Duration) -> Param<'static> {
     number(whole_milliseconds(time.min(LONGEST)))
 }
 
-/// An id to find. PostgreSQL cannot store NUL, and refuses it; no store has such an id, or an empty one.
+/// An id to find. PostgreSQL cannot store NUL, and refuses it; no store has such an id, or an empty
+/// one.
 pub(crate) fn id(text: &str) -> Param<'_> {
     Param::Text(Some(if text.contains('\0') { "" } else { text }))
 }
@@ -236,7 +239,8 @@ impl From<SqlError> for StoreError {
 }
 
 impl From<Error> for SqlError {
-    /// Names the failure of a database. Keeps the error as the source if its text cannot contain a password or a value.
+    /// Names the failure of a database. Keeps the error as the source if its text cannot contain a
+    /// password or a value.
     fn from(error: Error) -> Self {
         let message = describe(&error);
         let is_safe = match &error {
@@ -256,8 +260,8 @@ impl From<Error> for SqlError {
     }
 }
 
-/// Returns what to do if a pooler is between this program and the server: a statement that was prepared over one connection is sent over
-/// another, or a parameter of the connection is refused.
+/// Returns what to do if a pooler is between this program and the server: a statement that was
+/// prepared over one connection is sent over another, or a parameter of the connection is refused.
 pub fn pooler_hint(error: &Error) -> Option<&'static str> {
     let error = error.as_database_error()?;
     let is_lost_statement = error
@@ -316,10 +320,12 @@ fn describe(error: &Error) -> String {
     }
 }
 
-/// Returns true if the message quotes no value. SQLite's messages name tables and columns. PostgreSQL's may quote values,
-/// except those of some classes of SQLSTATE, which have five characters.
+/// Returns true if the message quotes no value. SQLite's messages name tables and columns.
+/// PostgreSQL's may quote values, except those of some classes of SQLSTATE, which have five
+/// characters.
 fn shows_no_value(error: &dyn sqlx::error::DatabaseError) -> bool {
-    // Connections, authorization, missing databases and schemas, rollbacks, syntax, resources, operator intervention.
+    // Connections, authorization, missing databases and schemas, rollbacks, syntax, resources,
+    // operator intervention.
     const CLASSES: [&str; 9] = ["08", "28", "3D", "3F", "40", "42", "53", "55", "57"];
     let code = error.code().unwrap_or_default();
     code.len() != 5 || CLASSES.iter().any(|class| code.starts_with(class))
@@ -358,8 +364,8 @@ impl Tables {
     }
 }
 
-/// Returns true if a database has all migrations. Then no lock is needed, and no right to create tables. If the table of
-/// migrations cannot be read, the migrator finds out why.
+/// Returns true if a database has all migrations. Then no lock is needed, and no right to create
+/// tables. If the table of migrations cannot be read, the migrator finds out why.
 pub(crate) fn is_migrated(
     migrator: &Migrator,
     applied: Result<Vec<(i64, Vec<u8>)>, Error>,

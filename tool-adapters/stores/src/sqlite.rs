@@ -20,19 +20,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Number of connections that read. SQLite allows one writer at a time, so there is one connection that writes.
+/// Number of connections that read. SQLite allows one writer at a time, so there is one connection
+/// that writes.
 const READERS: u32 = 4;
 /// Longest wait for a free connection, and for a file that another process has locked.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Longest wait inside SQLite. SQLite polls less and less often, so that others overtake a connection that waits long.
-/// Statements are repeated until `PATIENCE` is over instead.
+/// Longest wait inside SQLite. SQLite polls less and less often, so that others overtake a
+/// connection that waits long. Statements are repeated until `PATIENCE` is over instead.
 const BUSY_TIMEOUT: Duration = Duration::from_millis(40);
 
-/// Sessions, conversations, and with the feature `agent-records` the records of agents, in a file, with SQLite built in.
-/// Several processes may use the file at the same time.
+/// Sessions, conversations, and with the feature `agent-records` the records of agents, in a file,
+/// with SQLite built in. Several processes may use the file at the same time.
 ///
-/// A write is on the disk when it returns. New files, those that SQLite adds (`-wal`, `-shm`) among them, are accessible
-/// for their owner only; an existing file keeps its permissions. Cheap to clone.
+/// A write is on the disk when it returns. New files, those that SQLite adds (`-wal`, `-shm`) among
+/// them, are accessible for their owner only; an existing file keeps its permissions. Cheap to
+/// clone.
 ///
 /// ```
 /// use tool_adapters::stores::SqliteStore;
@@ -60,7 +62,8 @@ pub struct SqliteDatabase {
 }
 
 impl SqlStore<SqliteDatabase> {
-    /// Opens the store in a file, and creates the file if it does not exist. Its folder has to exist.
+    /// Opens the store in a file, and creates the file if it does not exist. Its folder has to
+    /// exist.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, SqlError> {
         let path = path.as_ref();
         let file = DatabaseFile::create(path).map_err(|error| {
@@ -92,8 +95,8 @@ impl SqlStore<SqliteDatabase> {
         Self::from_pool(pool).await
     }
 
-    /// Opens the store in the database of a pool. The pool's options determine how long statements wait for locks, and when
-    /// writes are on the disk.
+    /// Opens the store in the database of a pool. The pool's options determine how long statements
+    /// wait for locks, and when writes are on the disk.
     pub async fn from_pool(pool: SqlitePool) -> Result<Self, SqlError> {
         Self::with(SqliteDatabase {
             writer: pool.clone(),
@@ -157,7 +160,8 @@ fn connect_options() -> SqliteConnectOptions {
 }
 
 fn pool_options(connections: u32, file: Option<&Arc<DatabaseFile>>) -> SqlitePoolOptions {
-    // Connections to a file do not break by themselves, so they are neither tested nor replaced by age.
+    // Connections to a file do not break by themselves, so they are neither tested nor replaced by
+    // age.
     let options = SqlitePoolOptions::new()
         .test_before_acquire(false)
         .idle_timeout(None)
@@ -175,8 +179,8 @@ fn pool_options(connections: u32, file: Option<&Arc<DatabaseFile>>) -> SqlitePoo
 }
 
 impl SqliteDatabase {
-    /// Creates the tables of an area, or updates them. The migrator does not lock the file, so that two processes would create
-    /// the tables at the same time.
+    /// Creates the tables of an area, or updates them. The migrator does not lock the file, so that
+    /// two processes would create the tables at the same time.
     async fn migrate(&self, tables: &Tables) -> Result<(), Error> {
         let migrator = tables.migrator();
         let mut connection = self.writer.acquire().await?;
@@ -189,8 +193,8 @@ impl SqliteDatabase {
         transaction.commit().await
     }
 
-    /// Runs a statement, again while another process has locked the file. Reads all rows, because a write takes effect with
-    /// the last row.
+    /// Runs a statement, again while another process has locked the file. Reads all rows, because a
+    /// write takes effect with the last row.
     async fn run(
         &self,
         pool: &SqlitePool,
@@ -301,7 +305,8 @@ impl SqlTransaction for SqliteTransaction {
 
 #[cfg(feature = "agent-records")]
 impl AgentDatabase for SqliteDatabase {
-    /// Computes the version that the trigger is about to set, because `RETURNING` does not see changes of triggers.
+    /// Computes the version that the trigger is about to set, because `RETURNING` does not see
+    /// changes of triggers.
     const INSERT: &'static str = include_str!("sql/sqlite/insert.sql");
 
     const UPDATE: &'static str = include_str!("sql/sqlite/update.sql");
@@ -325,7 +330,8 @@ impl HistoryDatabase for SqliteDatabase {
     const ADD_MESSAGES: &'static str = include_str!("sql/sqlite/add_messages.sql");
 }
 
-/// The file of a database, which may be replaced while it is open. Writes to a file that was deleted would be lost.
+/// The file of a database, which may be replaced while it is open. Writes to a file that was
+/// deleted would be lost.
 #[derive(Debug)]
 struct DatabaseFile {
     /// Absolute, so that it stays the same when the program changes its working directory.
@@ -342,7 +348,8 @@ impl DatabaseFile {
     fn create(path: &Path) -> io::Result<Self> {
         let path = std::path::absolute(path)?;
         let mut options = OpenOptions::new();
-        // Opening and closing an existing file would release the locks that SQLite holds on it in this process.
+        // Opening and closing an existing file would release the locks that SQLite holds on it in
+        // this process.
         options.write(true).create_new(true);
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);

@@ -11,7 +11,8 @@
 //! # }
 //! ```
 //!
-//! - `GET /metrics`: Prometheus's text format, or the JSON document if `Accept` prefers `application/json` to text
+//! - `GET /metrics`: Prometheus's text format, or the JSON document if `Accept` prefers
+//!   `application/json` to text
 //! - `GET /metrics.json`: the JSON document
 //!
 //! Other methods are answered 405. A request needs an allowed `Host`, and an allowed `Origin` if it has one. By default the
@@ -48,7 +49,8 @@ pub fn router(runtime: &Runtime) -> MetricsRouter {
     }
 }
 
-/// A router for the metrics of a runtime. It can be merged into an application's router, or served alone.
+/// A router for the metrics of a runtime. It can be merged into an application's router, or served
+/// alone.
 ///
 /// ```
 /// # use tool_adapters::telemetry::prometheus;
@@ -77,21 +79,23 @@ impl MetricsRouter {
         self
     }
 
-    /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any port, or `name:port`.
+    /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any
+    /// port, or `name:port`.
     pub fn allow_hosts<T: Into<String>>(mut self, hosts: impl IntoIterator<Item = T>) -> Self {
         self.access.hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets the allowed values of the `Origin` header, in place of the loopback names: `https://app.example`, or
-    /// `http://localhost:*` for any port.
+    /// Sets the allowed values of the `Origin` header, in place of the loopback names:
+    /// `https://app.example`, or `http://localhost:*` for any port.
     pub fn allow_origins<T: Into<String>>(mut self, origins: impl IntoIterator<Item = T>) -> Self {
         self.access.origins = Some(origins.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets the token that each request has to send as `Authorization: Bearer ..`: at least 16 visible ASCII characters. The
-    /// router keeps its hash only, and serves no request if the text is not a token.
+    /// Sets the token that each request has to send as `Authorization: Bearer ..`: at least 16
+    /// visible ASCII characters. The router keeps its hash only, and serves no request if the text
+    /// is not a token.
     pub fn bearer_token(mut self, token: impl AsRef<str>) -> Self {
         self.access.token = Some(BearerToken::new(token.as_ref()));
         self
@@ -107,7 +111,8 @@ impl MetricsRouter {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text of the token is not one, or if the address is not a loopback address and
+    /// Returns an error if the text of the token is not one, or if the address is not a loopback
+    /// address and
     /// [`allow_hosts`](Self::allow_hosts), or both [`bearer_token`](Self::bearer_token) and
     /// [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
@@ -178,7 +183,8 @@ impl MetricsSources {
     }
 }
 
-/// Returns the costs of a collector's spans as Prometheus text. The collector limits the number of names.
+/// Returns the costs of a collector's spans as Prometheus text. The collector limits the number of
+/// names.
 fn costs_text(totals: &Totals) -> String {
     let mut text = PrometheusText::default();
     let name = "tool_cost_dollars_total";

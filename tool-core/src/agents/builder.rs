@@ -76,7 +76,8 @@ pub(crate) struct AgentsInner {
     pub(crate) pending_actions: ApprovalLimits,
     /// Agents that are being loaded, and toolsets that are being closed.
     pub(crate) tasks: TaskTracker,
-    /// Lets one caller of `close` at a time wait for the tasks: reopening the tracker would keep others waiting.
+    /// Lets one caller of `close` at a time wait for the tasks: reopening the tracker would keep
+    /// others waiting.
     closing: tokio::sync::Mutex<()>,
 }
 
@@ -126,8 +127,8 @@ impl Agents {
         &self.0.runtime
     }
 
-    /// Drops all loaded agents, and waits until unused toolsets are closed. Actions that wait for a person's approval stay in
-    /// the store.
+    /// Drops all loaded agents, and waits until unused toolsets are closed. Actions that wait for a
+    /// person's approval stay in the store.
     ///
     /// Open sessions keep their toolsets open. To close all toolsets, end the sessions first with [`Runtime::shutdown`].
     pub async fn close(&self) {
@@ -138,14 +139,16 @@ impl Agents {
         self.0.tasks.reopen();
     }
 
-    /// Seals a text under the active key, for state that leaves the program and comes back, for example the `state` of an
-    /// OAuth 2 redirect. It opens only with the same purpose: three words that nothing else uses, for example the names of the
-    /// crate, the feature and the text. Records are sealed for two words, so that no text opens as a record's secrets.
+    /// Seals a text under the active key, for state that leaves the program and comes back, for
+    /// example the `state` of an OAuth 2 redirect. It opens only with the same purpose: three words
+    /// that nothing else uses, for example the names of the crate, the feature and the text.
+    /// Records are sealed for two words, so that no text opens as a record's secrets.
     pub fn seal_text(&self, purpose: [&str; 3], text: &str) -> Result<SealedSecrets, KeyError> {
         self.0.keys.seal_text(&purpose, text)
     }
 
-    /// Opens a text that [`seal_text`](Self::seal_text) sealed for the same purpose. Wipe it after use.
+    /// Opens a text that [`seal_text`](Self::seal_text) sealed for the same purpose. Wipe it after
+    /// use.
     pub fn open_text(
         &self,
         purpose: [&str; 3],
@@ -234,21 +237,23 @@ impl AgentsBuilder {
         self
     }
 
-    /// Adds a toolset that is only known at run time. Toolsets that are linked in are found by themselves.
+    /// Adds a toolset that is only known at run time. Toolsets that are linked in are found by
+    /// themselves.
     pub fn factory(mut self, factory: impl ToolsetFactory) -> Self {
         self.factories.push(Arc::new(factory));
         self
     }
 
-    /// Adds a tool that every agent has, beside those of its records. All agents share an added toolset, and the program
-    /// sets it up and closes it.
+    /// Adds a tool that every agent has, beside those of its records. All agents share an added
+    /// toolset, and the program sets it up and closes it.
     #[track_caller]
     pub fn with<M>(mut self, tool: impl IntoTool<M>) -> Self {
         self.base = self.base.with(tool);
         self
     }
 
-    /// Sets a function that changes each session before it opens, for example to set its principal or user data.
+    /// Sets a function that changes each session before it opens, for example to set its principal
+    /// or user data.
     pub fn each_session(
         mut self,
         change: impl Fn(SessionBuilder) -> SessionBuilder + Send + Sync + 'static,
@@ -257,35 +262,36 @@ impl AgentsBuilder {
         self
     }
 
-    /// Sets how long a loaded agent is used without asking the store for its version. Defaults to zero: each load asks.
+    /// Sets how long a loaded agent is used without asking the store for its version. Defaults to
+    /// zero: each load asks.
     pub fn recheck_after(mut self, time: Duration) -> Self {
         self.timing.recheck_after = time;
         self
     }
 
-    /// Sets how long a failed toolset is left out before a load tries it again. A change of one of the agent's records
-    /// ends the wait. Defaults to 30 s.
+    /// Sets how long a failed toolset is left out before a load tries it again. A change of one of
+    /// the agent's records ends the wait. Defaults to 30 s.
     pub fn retry_failed(mut self, time: Duration) -> Self {
         self.timing.retry_failed = time;
         self
     }
 
-    /// Sets the longest time of a toolset's `configure`, of its setup and of its close. A toolset that takes longer has
-    /// failed: it is closed, and the others work. Defaults to 30 s each.
+    /// Sets the longest time of a toolset's `configure`, of its setup and of its close. A toolset
+    /// that takes longer has failed: it is closed, and the others work. Defaults to 30 s each.
     pub fn setup_within(mut self, time: Duration) -> Self {
         self.timing.setup_within = time;
         self
     }
 
-    /// Sets the maximum number of loaded agents. The least recently used are dropped first; open sessions keep their
-    /// tools. Defaults to 10,000.
+    /// Sets the maximum number of loaded agents. The least recently used are dropped first; open
+    /// sessions keep their tools. Defaults to 10,000.
     pub fn cached_agents(mut self, agents: u64) -> Self {
         self.cached_agents = agents;
         self
     }
 
-    /// Sets the number and the bytes of an agent's actions that may wait for a person's approval at once. Further ones are
-    /// answered `BUDGET_EXCEEDED`. Defaults to 256 actions and 8 MiB.
+    /// Sets the number and the bytes of an agent's actions that may wait for a person's approval at
+    /// once. Further ones are answered `BUDGET_EXCEEDED`. Defaults to 256 actions and 8 MiB.
     pub fn max_pending_actions(mut self, actions: u32, bytes: usize) -> Self {
         self.pending_actions = ApprovalLimits {
             session: actions,
@@ -295,8 +301,8 @@ impl AgentsBuilder {
         self
     }
 
-    /// Builds the agents. Reports every problem of the toolsets that are linked in or were added, and of the tools that
-    /// every agent has.
+    /// Builds the agents. Reports every problem of the toolsets that are linked in or were added,
+    /// and of the tools that every agent has.
     pub fn build(self) -> Result<Agents, RegistryErrors> {
         let (catalog, base) = match (Catalog::discover(self.factories), self.base.build()) {
             (Ok(catalog), Ok(base)) => (catalog, base),

@@ -40,9 +40,11 @@ impl AgentCache {
     pub(crate) fn new(max_agents: u64) -> Self {
         let cache = Cache::builder()
             .max_capacity(max_agents)
-            // The default policy may reject new agents at once, so that each call would load them again.
+            // The default policy may reject new agents at once, so that each call would load them
+            // again.
             .eviction_policy(EvictionPolicy::lru())
-            // The listener runs at once. The entry itself may be dropped much later, and its toolsets wait to be closed.
+            // The listener runs at once. The entry itself may be dropped much later, and its
+            // toolsets wait to be closed.
             .eviction_listener(|_, entry: Arc<CacheEntry>, _| entry.evict());
         Self(cache.build())
     }

@@ -19,8 +19,9 @@ pub(crate) struct Catalog(BTreeMap<String, Arc<dyn ToolsetFactory>>);
 pub(crate) type LocatedFactory = (Arc<dyn ToolsetFactory>, Option<SourceLocation>);
 
 impl Catalog {
-    /// Collects the factories, or reports every problem: invalid and duplicate names, schemas that no form can be made
-    /// of, defaults that do not match their own schema, and authentication without secrets.
+    /// Collects the factories, or reports every problem: invalid and duplicate names, schemas that
+    /// no form can be made of, defaults that do not match their own schema, and authentication
+    /// without secrets.
     pub(crate) fn discover(added: Vec<Arc<dyn ToolsetFactory>>) -> Result<Self, RegistryErrors> {
         let mut problems = parts_without_toolset();
         let (mut factories, mut names) = (BTreeMap::new(), Vec::new());
@@ -61,7 +62,8 @@ impl Catalog {
     }
 }
 
-/// Returns the factories of all linked toolsets that can be created from settings or need none, sorted by location.
+/// Returns the factories of all linked toolsets that can be created from settings or need none,
+/// sorted by location.
 pub(crate) fn linked_factories() -> Vec<LocatedFactory> {
     let mut factories = Vec::<LocatedFactory>::new();
     for (linked, discovery) in linked_toolsets() {

@@ -1,5 +1,5 @@
-//! Actions that wait for a person's approval. They wait in the store, so that any process may carry out the decision, and
-//! their sessions are over.
+//! Actions that wait for a person's approval. They wait in the store, so that any process may carry
+//! out the decision, and their sessions are over.
 
 use crate::agents::executor::AgentExecutor;
 use crate::agents::store::{AgentStoreError, ask_store};
@@ -36,7 +36,8 @@ impl AgentExecutor {
     ///
     /// # Errors
     ///
-    /// `NOT_FOUND` if no action of the agent and of this principal waits under the token, and a transient error if the store failed.
+    /// `NOT_FOUND` if no action of the agent and of this principal waits under the token, and a
+    /// transient error if the store failed.
     pub async fn pending_action(&self, token: &str) -> Result<PendingCall, ToolError> {
         let id = Signer::id_of(token).ok_or_else(no_pending_call)?;
         let call = ask_store(self.agents.store.action(&self.agent, id)).await;
@@ -57,9 +58,10 @@ impl AgentExecutor {
     /// Approves the action of a token and runs it, in any process that shares the store and the
     /// [`signing_key`](crate::session::RuntimeBuilder::signing_key). Dropping the future cancels the action.
     ///
-    /// The response is `NOT_FOUND` if no action waits under the token: it was used, has expired, belongs to another agent or
-    /// principal, or was requested with other tools. It is `CONFLICT` if the settings of the agent's toolsets have changed since the
-    /// request, as the person has not approved these.
+    /// The response is `NOT_FOUND` if no action waits under the token: it was used, has expired,
+    /// belongs to another agent or principal, or was requested with other tools. It is `CONFLICT`
+    /// if the settings of the agent's toolsets have changed since the request, as the person has
+    /// not approved these.
     pub async fn approve(&self, token: &str) -> ToolResponse {
         let approved = async {
             let call = self.pending_action(token).await?;
@@ -67,7 +69,8 @@ impl AgentExecutor {
             let opening = self.open_action(call.mode, Some(&loaded));
             let (_waiting, abandoned) = oneshot::channel::<()>();
             let executor = self.clone();
-            // A task, so that no action is lost between the store and its session if the caller goes away.
+            // A task, so that no action is lost between the store and its session if the caller
+            // goes away.
             let run = async move { executor.run_approved(opening, call, abandoned).await };
             let response = tokio::spawn(trace::in_current_span(run.in_current_span())).await;
             response.unwrap_or_else(|error| Err(ToolError::internal(error)))
@@ -116,8 +119,8 @@ impl AgentExecutor {
         checked.map(|()| session)
     }
 
-    /// Takes an action out of the store, and runs it as a call of the session that was approved. Puts it back if it did not
-    /// run.
+    /// Takes an action out of the store, and runs it as a call of the session that was approved.
+    /// Puts it back if it did not run.
     async fn run_in(
         &self,
         session: &Session,
@@ -160,8 +163,8 @@ impl AgentExecutor {
         }
     }
 
-    /// Keeps the actions that wait after a call in the store, because the session ends. Removes those from the response that
-    /// could not be kept.
+    /// Keeps the actions that wait after a call in the store, because the session ends. Removes
+    /// those from the response that could not be kept.
     pub(crate) async fn keep_waiting(
         &self,
         session: &Session,
@@ -224,8 +227,8 @@ impl AgentExecutor {
         }
     }
 
-    /// Takes an action out of the store, and returns the time for which it would still have waited. Fails for all but one of
-    /// several callers.
+    /// Takes an action out of the store, and returns the time for which it would still have waited.
+    /// Fails for all but one of several callers.
     async fn take(&self, id: &str) -> Result<Duration, ToolError> {
         let taken = ask_store(self.agents.store.take_action(&self.agent, id)).await;
         taken

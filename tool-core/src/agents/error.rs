@@ -86,14 +86,16 @@ pub enum AgentErrorKind {
     /// The secrets cannot be sealed or opened.
     #[error(transparent)]
     Key(KeyError),
-    /// The settings that decide where the secrets go are not those that the secrets were entered for. The toolset does not
-    /// get the secrets until a person sets them again, or restores the settings.
+    /// The settings that decide where the secrets go are not those that the secrets were entered
+    /// for. The toolset does not get the secrets until a person sets them again, or restores the
+    /// settings.
     #[error("{}", KeyError::DestinationChanged { settings: settings.clone() })]
     DestinationChanged {
         /// JSON pointers of the settings that differ.
         settings: Vec<String>,
     },
-    /// A setting that decides where the tokens of a grant go has changed since the person was asked to agree.
+    /// A setting that decides where the tokens of a grant go has changed since the person was asked
+    /// to agree.
     #[error(
         "a setting that decides where the tokens go has changed since the authorisation was begun; check the settings, \
          and begin again"
@@ -102,7 +104,8 @@ pub enum AgentErrorKind {
     /// The store failed or refused the operation.
     #[error(transparent)]
     Store(#[from] AgentStoreError),
-    /// The toolset refused its settings, or did not start. Texts of internal errors are only logged.
+    /// The toolset refused its settings, or did not start. Texts of internal errors are only
+    /// logged.
     #[error("failed to set up the toolset: {}", shown(.0))]
     Failed(ToolError),
     /// Tools of the toolset have the names of other tools of the agent.
@@ -136,7 +139,8 @@ fn shown(error: &ToolError) -> &str {
 }
 
 impl AgentError {
-    /// Creates an error about a toolset of an agent; `tool` is empty for an error about the agent as a whole.
+    /// Creates an error about a toolset of an agent; `tool` is empty for an error about the agent
+    /// as a whole.
     pub fn new(
         agent: impl Into<String>,
         tool: impl Into<String>,
@@ -197,7 +201,8 @@ impl From<ConfigureError> for AgentErrorKind {
 }
 
 impl AgentErrorKind {
-    /// Reports an action that is not among the known ones. Its name is shortened, because it may be very long.
+    /// Reports an action that is not among the known ones. Its name is shortened, because it may be
+    /// very long.
     pub(crate) fn unknown_action<'a>(action: &str, known: impl Iterator<Item = &'a str>) -> Self {
         Self::UnknownAction {
             action: truncate(action, 60),
@@ -211,7 +216,8 @@ impl AgentErrorKind {
     }
 }
 
-/// Lets a tool return an agent's error with `?`. The model reads problems that it can solve; others go to the log.
+/// Lets a tool return an agent's error with `?`. The model reads problems that it can solve; others
+/// go to the log.
 impl IntoToolError for AgentError {
     fn into_tool_error(self) -> ToolError {
         let text = self.to_string();

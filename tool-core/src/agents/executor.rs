@@ -75,8 +75,8 @@ impl AgentExecutor {
     /// Loads the agent as its records are now. Toolsets whose records have not changed since the last load are used again.
     /// Toolsets that fail are left out and reported by [`LoadedAgent::failures`].
     ///
-    /// Fails if the agent as a whole cannot be loaded, for example because the store is down. What was loaded before stays
-    /// usable, and is used again when the store is back.
+    /// Fails if the agent as a whole cannot be loaded, for example because the store is down. What
+    /// was loaded before stays usable, and is used again when the store is back.
     pub async fn load(&self) -> Result<Arc<LoadedAgent>, AgentError> {
         check_ids(&self.agent, None)?;
         load::load(&self.agents, &self.agent).await
@@ -87,8 +87,9 @@ impl AgentExecutor {
         Ok(self.load().await?.tools().clone())
     }
 
-    /// Creates a session with the agent's tools as its records are now. The session keeps these tools until it ends. Set its
-    /// principal and what else its tools need, and await the builder to open it.
+    /// Creates a session with the agent's tools as its records are now. The session keeps these
+    /// tools until it ends. Set its principal and what else its tools need, and await the builder
+    /// to open it.
     pub async fn session(
         &self,
         id: impl Into<SessionId>,
@@ -99,8 +100,9 @@ impl AgentExecutor {
         Ok(self.open_session(id, "", mode, Some(&loaded)))
     }
 
-    /// Creates the session of one action. Unless the host sets another, its principal is the agent's own, so that actions
-    /// share the caps of a principal. Without loaded tools it only shows the principal.
+    /// Creates the session of one action. Unless the host sets another, its principal is the
+    /// agent's own, so that actions share the caps of a principal. Without loaded tools it only
+    /// shows the principal.
     pub(crate) fn open_action(&self, mode: Mode, loaded: Option<&LoadedAgent>) -> SessionBuilder {
         self.open_session(
             format!("action-{}", fresh_id()).into(),
@@ -128,15 +130,16 @@ impl AgentExecutor {
         }
     }
 
-    /// Runs one action of one of the agent's toolsets, for a user interface, a schedule or a webhook. It has the same limits
-    /// as a model's call, in its own session, which ends with the action. The session's principal is `agent:<id>`, unless
+    /// Runs one action of one of the agent's toolsets, for a user interface, a schedule or a
+    /// webhook. It has the same limits as a model's call, in its own session, which ends with the
+    /// action. The session's principal is `agent:<id>`, unless
     /// [`AgentsBuilder::each_session`](crate::agents::AgentsBuilder::each_session) sets another.
     ///
-    /// If the action needs a person's approval, it waits in the store, and the response is `CONFIRMATION_REQUIRED` with a
-    /// token for [`approve`](Self::approve) or [`deny`](Self::deny).
+    /// If the action needs a person's approval, it waits in the store, and the response is
+    /// `CONFIRMATION_REQUIRED` with a token for [`approve`](Self::approve) or [`deny`](Self::deny).
     ///
-    /// Fails without running anything if the toolset is not configured for the agent, is disabled, is not registered, has no
-    /// such action, or has failed.
+    /// Fails without running anything if the toolset is not configured for the agent, is disabled,
+    /// is not registered, has no such action, or has failed.
     pub async fn run_tool_action(
         &self,
         tool: &str,
@@ -174,7 +177,8 @@ impl std::fmt::Debug for AgentExecutor {
     }
 }
 
-/// Returns the mode in which a session has the action, or the reason why the agent does not have it.
+/// Returns the mode in which a session has the action, or the reason why the agent does not have
+/// it.
 fn mode_of(loaded: &LoadedAgent, tool: &str, action: &str) -> Result<Mode, AgentErrorKind> {
     let toolset = loaded.toolset(tool).ok_or(AgentErrorKind::NotConfigured)?;
     let ready = match &toolset.state {
@@ -209,7 +213,8 @@ fn mode_of(loaded: &LoadedAgent, tool: &str, action: &str) -> Result<Mode, Agent
     })
 }
 
-/// Spawns work that begins when the returned handle is dropped, also with a future that is cancelled.
+/// Spawns work that begins when the returned handle is dropped, also with a future that is
+/// cancelled.
 fn run_after_drop(
     work: impl Future<Output = ()> + Send + 'static,
 ) -> (oneshot::Sender<()>, JoinHandle<()>) {

@@ -1,12 +1,14 @@
 //! The grant of a record: an access token that is valid whenever it is asked for.
 //!
-//! A token is refreshed by one task at a time in this process, and by one process at a time among all that share the store.
-//! A refresh runs in its own task, so that a caller that goes away loses no token. Tokens are lost only if the process is
-//! killed between the provider's answer and the write: some providers revoke the old refresh token when they answer.
+//! A token is refreshed by one task at a time in this process, and by one process at a time among
+//! all that share the store. A refresh runs in its own task, so that a caller that goes away loses
+//! no token. Tokens are lost only if the process is killed between the provider's answer and the
+//! write: some providers revoke the old refresh token when they answer.
 //!
-//! New tokens replace the old ones in the record and change no version. A grant that a person gave in the meantime is
-//! never overwritten. If the store is down when a provider has answered, the tokens stay in memory and are written when
-//! the store is back: the provider may have revoked the old refresh token already.
+//! New tokens replace the old ones in the record and change no version. A grant that a person gave
+//! in the meantime is never overwritten. If the store is down when a provider has answered, the
+//! tokens stay in memory and are written when the store is back: the provider may have revoked the
+//! old refresh token already.
 
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::keys::{KeyError, Keyring, OpenedSecrets, SealedSecrets};
@@ -31,12 +33,14 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::task::TaskTracker;
 
-/// Longest time, from the beginning of a refresh, that callers wait for it while the old token is valid.
+/// Longest time, from the beginning of a refresh, that callers wait for it while the old token is
+/// valid.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Longest time for the provider's answer.
 const PROVIDER_TIMEOUT: Duration = Duration::from_secs(20);
-/// Longest time to wait for another process: longer than its lease, because it may have been killed.
+/// Longest time to wait for another process: longer than its lease, because it may have been
+/// killed.
 const OTHERS_TIMEOUT: Duration = Duration::from_secs(40);
 /// First and longest pause between two looks at the progress of another process.
 const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
@@ -44,14 +48,17 @@ const POLL: (Duration, Duration) = (Duration::from_millis(20), Duration::from_mi
 const RETRY_AFTER: Duration = Duration::from_secs(10);
 /// Number of failures after which expired ones are dropped from the list.
 const MAX_FAILURES: usize = 10_000;
-/// A lease lasts longer than the provider's answer and a write may take. It is extended before the provider is asked,
-/// and when a write fails.
+/// A lease lasts longer than the provider's answer and a write may take. It is extended before the
+/// provider is asked, and when a write fails.
 const LEASE: Duration = Duration::from_secs(30);
-/// Number of writes that callers wait for while the store is down: after 50 ms, 100 ms and so on, 3 s in all.
+/// Number of writes that callers wait for while the store is down: after 50 ms, 100 ms and so on, 3
+/// s in all.
 const WRITES: u32 = 6;
-/// Pause between writes in the background. Short, so that no other process refreshes first when the store is back.
+/// Pause between writes in the background. Short, so that no other process refreshes first when the
+/// store is back.
 const WRITE_PAUSE: Duration = Duration::from_secs(1);
-/// Number of writes in the background after [`Agents::close`](crate::agents::Agents::close) was called.
+/// Number of writes in the background after [`Agents::close`](crate::agents::Agents::close) was
+/// called.
 const LAST_WRITES: u32 = 5;
 
 /// The grant of a record, which refreshes its access token.
@@ -62,8 +69,9 @@ pub(crate) struct Grant {
 }
 
 impl Grant {
-    /// Returns the grant whose tokens are among the secrets of a record, or `None` if there are none. It gives its toolset
-    /// only tokens that are sealed for the same settings as these secrets.
+    /// Returns the grant whose tokens are among the secrets of a record, or `None` if there are
+    /// none. It gives its toolset only tokens that are sealed for the same settings as these
+    /// secrets.
     pub(crate) fn new(
         grants: &Arc<Grants>,
         agent: &str,
@@ -122,7 +130,8 @@ impl Grant {
         self.held.lock().clone()
     }
 
-    /// Waits for a refresh. Returns the old token if it is still valid and the refresh fails or takes long.
+    /// Waits for a refresh. Returns the old token if it is still valid and the refresh fails or
+    /// takes long.
     async fn refreshed(&self, held: HeldTokens) -> Result<Secret, ToolError> {
         let valid_for = held.valid_for();
         let old = || Ok(held.tokens.access.clone());
@@ -157,7 +166,8 @@ impl Grant {
     /// Returns a token other than `refused`, after one refresh if there is none yet.
     async fn replaced(&self, refused: &Secret) -> Result<Secret, ToolError> {
         let is_refused = |held: &HeldTokens| held.tokens.access.expose() == refused.expose();
-        // A refresh that was running already may return the refused token, which it has found in the record.
+        // A refresh that was running already may return the refused token, which it has found in
+        // the record.
         for _ in 0..2 {
             let held = self.held();
             if !is_refused(&held) {
@@ -228,8 +238,8 @@ struct RunningRefresh {
 #[derive(Clone)]
 struct UnsavedTokens {
     tokens: Tokens,
-    /// The refresh tokens that were used to get them. The record still holds one of them, unless a person has granted
-    /// access again.
+    /// The refresh tokens that were used to get them. The record still holds one of them, unless a
+    /// person has granted access again.
     used: Vec<Secret>,
     /// The state of the record after the write.
     state: RefreshState,
@@ -242,7 +252,8 @@ struct GrantRecord {
     grants: Arc<Grants>,
     agent: String,
     tool: String,
-    /// The settings that the toolset was configured with. Tokens for another destination must not reach it.
+    /// The settings that the toolset was configured with. Tokens for another destination must not
+    /// reach it.
     bound: BoundSettings,
     grant: OAuth2,
 }
@@ -312,7 +323,8 @@ impl GrantRecord {
         };
         let (unlist, record, known) = (Unlist(Arc::clone(self)), Arc::clone(self), known.clone());
         let refresh = async move {
-            // Dropped before the outcome is known, so that a caller who has it can begin another refresh.
+            // Dropped before the outcome is known, so that a caller who has it can begin another
+            // refresh.
             let _unlist = unlist;
             let outcome = record.refresh(&known).await;
             record.note_outcome(&outcome);
@@ -341,7 +353,8 @@ impl GrantRecord {
         }
     }
 
-    /// Returns new tokens: those in the record if another process has put new ones there, or else the provider's.
+    /// Returns new tokens: those in the record if another process has put new ones there, or else
+    /// the provider's.
     async fn refresh(self: &Arc<Self>, known: &HeldTokens) -> RefreshOutcome {
         let (deadline, mut pause) = (Instant::now() + OTHERS_TIMEOUT, POLL.0);
         loop {
@@ -364,7 +377,8 @@ impl GrantRecord {
         }
     }
 
-    /// Returns the outcome if the provider need not be asked: the record has newer tokens, or no refresh token.
+    /// Returns the outcome if the provider need not be asked: the record has newer tokens, or no
+    /// refresh token.
     fn without_provider(
         &self,
         stored: &StoredTokens,
@@ -393,7 +407,8 @@ impl GrantRecord {
         self.resting(stored).map(Err)
     }
 
-    /// Returns the failure of the last refresh of these tokens, if the provider is not to be asked again yet.
+    /// Returns the failure of the last refresh of these tokens, if the provider is not to be asked
+    /// again yet.
     fn resting(&self, stored: &StoredTokens) -> Option<TokenFailure> {
         if let Some(rest) = self.grants.rests.get(&self.key(), &stored.tokens) {
             return rest.is_running().then_some(rest.failure);
@@ -406,7 +421,8 @@ impl GrantRecord {
         Some(self.failure_of(&failed.reason, failed.until.is_none()))
     }
 
-    /// Notes that the provider has refused a refresh, here and in the record, so that no process asks again too early.
+    /// Notes that the provider has refused a refresh, here and in the record, so that no process
+    /// asks again too early.
     async fn rest(
         &self,
         stored: &StoredTokens,
@@ -460,7 +476,8 @@ impl GrantRecord {
         failure
     }
 
-    /// Writes a failure into the record. If this does not succeed, other processes find out by themselves.
+    /// Writes a failure into the record. If this does not succeed, other processes find out by
+    /// themselves.
     async fn save_state(&self, stored: &StoredTokens, failed: FailedRefresh) {
         let Grants { store, keys, .. } = &*self.grants;
         let state = RefreshState {
@@ -499,10 +516,12 @@ impl GrantRecord {
         ToolError::auth(text).into()
     }
 
-    /// Asks the provider, while this process has the lease. Returns `None` if another process has got the lease.
+    /// Asks the provider, while this process has the lease. Returns `None` if another process has
+    /// got the lease.
     async fn refresh_alone(self: &Arc<Self>, known: &HeldTokens) -> Option<RefreshOutcome> {
         let attempt = async {
-            // Read again, because another process may have finished just before the lease was acquired.
+            // Read again, because another process may have finished just before the lease was
+            // acquired.
             let stored = self.current().await?;
             if let Some(outcome) = self.without_provider(&stored, known) {
                 return outcome.map(Some);
@@ -592,7 +611,8 @@ impl GrantRecord {
         (self.agent.clone(), self.tool.clone(), self.bound.digest())
     }
 
-    /// Returns the newest tokens: those that the store does not have yet, or else those in the record.
+    /// Returns the newest tokens: those that the store does not have yet, or else those in the
+    /// record.
     async fn current(&self) -> Result<StoredTokens, TokenFailure> {
         let mut stored = self.of_same_destination(self.stored().await?)?;
         if let Some(unsaved) = self.grants.unsaved.lock().get(&self.key())
@@ -603,7 +623,8 @@ impl GrantRecord {
         Ok(stored)
     }
 
-    /// Refuses the tokens of a record that is gone, has none, or was connected for another destination since.
+    /// Refuses the tokens of a record that is gone, has none, or was connected for another
+    /// destination since.
     fn of_same_destination(
         &self,
         stored: Option<StoredTokens>,
@@ -618,8 +639,8 @@ impl GrantRecord {
         }
     }
 
-    /// Reads the tokens in the record, for whatever destination they are. Returns `None` if the record is gone or has no
-    /// tokens.
+    /// Reads the tokens in the record, for whatever destination they are. Returns `None` if the
+    /// record is gone or has no tokens.
     async fn stored(&self) -> Result<Option<StoredTokens>, TokenFailure> {
         let record = ask_store(self.grants.store.get(&self.agent, &self.tool))
             .await
@@ -649,7 +670,8 @@ impl GrantRecord {
         acquired.map_err(|error| self.failure(error))
     }
 
-    /// Releases the lease, unless tokens are unsaved: no other process may use the refresh token in the record then.
+    /// Releases the lease, unless tokens are unsaved: no other process may use the refresh token in
+    /// the record then.
     async fn release(&self) {
         let Grants { store, holder, .. } = &*self.grants;
         if !self.grants.unsaved.lock().contains_key(&self.key()) {
@@ -679,8 +701,9 @@ impl GrantRecord {
         ToolError::auth(text).into()
     }
 
-    /// Writes new tokens in place of those in `stored`, which the refresh token `used` came from. If the store is down for
-    /// longer, the writes go on in the background, and the new tokens are used from memory.
+    /// Writes new tokens in place of those in `stored`, which the refresh token `used` came from.
+    /// If the store is down for longer, the writes go on in the background, and the new tokens are
+    /// used from memory.
     async fn save(
         self: &Arc<Self>,
         stored: StoredTokens,
@@ -715,7 +738,8 @@ impl GrantRecord {
         Ok(HeldTokens::fresh(new))
     }
 
-    /// Writes unsaved tokens until it succeeds. After `Agents::close` it gives up after a few more attempts.
+    /// Writes unsaved tokens until it succeeds. After `Agents::close` it gives up after a few more
+    /// attempts.
     async fn save_later(self: Arc<Self>) {
         let mut last_writes = 0;
         while last_writes < LAST_WRITES {
@@ -760,7 +784,8 @@ impl GrantRecord {
         !unsaved.contains_key(&self.key())
     }
 
-    /// Writes the tokens once. Returns `None` if the store is down, after an attempt to extend the lease.
+    /// Writes the tokens once. Returns `None` if the store is down, after an attempt to extend the
+    /// lease.
     async fn write(
         &self,
         stored: &StoredTokens,
@@ -775,7 +800,8 @@ impl GrantRecord {
         written
     }
 
-    /// Replaces the tokens, again if the record changed and still holds the same grant, for example under another key.
+    /// Replaces the tokens, again if the record changed and still holds the same grant, for example
+    /// under another key.
     async fn replace(
         &self,
         stored: &StoredTokens,
@@ -805,8 +831,8 @@ impl GrantRecord {
                 Ok(false) => {}
                 Err(_) => return Ok(None),
             }
-            // An earlier write may have taken effect although its answer was lost, or a person has granted access again.
-            // Either way the tokens in the record are valid.
+            // An earlier write may have taken effect although its answer was lost, or a person has
+            // granted access again. Either way the tokens in the record are valid.
             let Ok(now) = self.stored().await else {
                 return Ok(None);
             };

@@ -33,10 +33,12 @@ const FORMAT: u8 = 2;
 /// Bytes of the length of the bound settings.
 const LENGTH_BYTES: usize = 4;
 
-/// The keys that seal and open secrets. The first key seals; every key opens what was sealed under it.
+/// The keys that seal and open secrets. The first key seals; every key opens what was sealed under
+/// it.
 ///
-/// As text, a keyring has one key a line, or several divided by commas: an id, a colon and 64 hex digits, such as
-/// `2026-11:8f3a..`. `#` begins a comment. [`generate`](Self::generate) creates such a line.
+/// As text, a keyring has one key a line, or several divided by commas: an id, a colon and 64 hex
+/// digits, such as `2026-11:8f3a..`. `#` begins a comment. [`generate`](Self::generate) creates
+/// such a line.
 ///
 /// ```
 /// use tool_core::agents::{KeyError, Keyring};
@@ -62,8 +64,8 @@ struct Key {
     check: [u8; CHECK_BYTES],
 }
 
-/// Secrets that open only under their key, only for the agent and toolset that they were sealed for, and only with the same
-/// values of the settings that decide where they go.
+/// Secrets that open only under their key, only for the agent and toolset that they were sealed
+/// for, and only with the same values of the settings that decide where they go.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SealedSecrets {
     key: String,
@@ -110,7 +112,8 @@ pub enum KeyError {
         "the sealed secrets were changed, or copied from another agent or toolset; set the secrets again"
     )]
     Tampered,
-    /// The settings that decide where the secrets go are not those that the secrets were entered for.
+    /// The settings that decide where the secrets go are not those that the secrets were entered
+    /// for.
     #[error("{}", destination_changed(settings))]
     DestinationChanged {
         /// JSON pointers of the settings that differ.
@@ -161,7 +164,8 @@ impl Keyring {
         Self::parse(&Zeroizing::new(text))
     }
 
-    /// Reads the keys in a file. On Unix, logs a warning if every user of the machine has access to it.
+    /// Reads the keys in a file. On Unix, logs a warning if every user of the machine has access to
+    /// it.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, KeyError> {
         let path = path.as_ref();
         let text = read_key_file(path);
@@ -172,7 +176,8 @@ impl Keyring {
         Self::parse(&text.map_err(failed)?)
     }
 
-    /// Parses keys, and reports every problem. Errors show ids of keys and nothing else of the text.
+    /// Parses keys, and reports every problem. Errors show ids of keys and nothing else of the
+    /// text.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let (mut keys, mut problems) = (Vec::<Key>::new(), Vec::new());
         let entries = text
@@ -209,7 +214,8 @@ impl Keyring {
         }
     }
 
-    /// Creates a new key as a line of text. Keep it like a password: it opens all secrets that are sealed under it.
+    /// Creates a new key as a line of text. Keep it like a password: it opens all secrets that are
+    /// sealed under it.
     pub fn generate(id: &str) -> Result<Zeroizing<String>, KeyError> {
         check_id(id).map_err(|problem| KeyError::Malformed(vec![problem]))?;
         let bytes = random::<KEY_BYTES>()?;
@@ -225,7 +231,8 @@ impl Keyring {
         self.0.first().map(|key| key.id.as_str())
     }
 
-    /// Seals the secrets of an agent's toolset for these values of the settings that decide where the secrets go:
+    /// Seals the secrets of an agent's toolset for these values of the settings that decide where
+    /// the secrets go:
     /// [`ToolsetMetadata::bound_settings`](crate::tool::ToolsetMetadata::bound_settings). Fails with `TooLong` for more than
     /// 256 KiB of JSON.
     pub fn seal(
@@ -238,7 +245,8 @@ impl Keyring {
         self.seal_bound(&[agent, tool], bound, secrets.expose())
     }
 
-    /// Opens the secrets of an agent's toolset. Fails with `DestinationChanged` if they were sealed for other settings.
+    /// Opens the secrets of an agent's toolset. Fails with `DestinationChanged` if they were sealed
+    /// for other settings.
     pub fn open(
         &self,
         agent: &str,
@@ -269,7 +277,8 @@ impl Keyring {
         })
     }
 
-    /// Seals a text that opens only with the same context. Contexts of two texts are those of records.
+    /// Seals a text that opens only with the same context. Contexts of two texts are those of
+    /// records.
     pub(crate) fn seal_text(
         &self,
         context: &[&str],
@@ -486,8 +495,8 @@ impl Key {
             .ok()
     }
 
-    /// The key's id, the bound settings and the context, each with its length before it, so that no two contexts give the
-    /// same bytes.
+    /// The key's id, the bound settings and the context, each with its length before it, so that no
+    /// two contexts give the same bytes.
     fn associated_data(&self, context: &[&str], bound: &[u8]) -> Vec<u8> {
         let mut bytes = b"tool-core secrets 2\0".to_vec();
         for part in [self.id.as_bytes(), bound]
@@ -534,13 +543,15 @@ impl SealedSecrets {
         &self.key
     }
 
-    /// Returns the sealed bytes: one byte for their format, 8 bytes that distinguish the key from others of the same id,
-    /// the nonce of 24 bytes, the bound settings with their length, and the secrets encrypted with XChaCha20-Poly1305.
+    /// Returns the sealed bytes: one byte for their format, 8 bytes that distinguish the key from
+    /// others of the same id, the nonce of 24 bytes, the bound settings with their length, and the
+    /// secrets encrypted with XChaCha20-Poly1305.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Returns the settings that the secrets claim to be sealed for. Only [`Keyring::open`] proves it.
+    /// Returns the settings that the secrets claim to be sealed for. Only [`Keyring::open`] proves
+    /// it.
     pub(crate) fn claimed(&self) -> Option<BoundSettings> {
         BoundSettings::from_bytes(self.parts()?.bound)
     }

@@ -68,7 +68,8 @@ pub(crate) async fn load(agents: &Arc<AgentsInner>, agent: &Arc<str>) -> LoadOut
         .loaded()
         .filter(|loaded| loaded.version == version && loaded.is_usable())
     {
-        // Failed toolsets are tried again in the background, because they may take long to fail again.
+        // Failed toolsets are tried again in the background, because they may take long to fail
+        // again.
         entry.mark_checked();
         if let Ok(turn) = Arc::clone(&entry.loading).try_lock_owned()
             && up_to_date(&entry).is_none()
@@ -207,7 +208,8 @@ async fn reload(
     Ok(Arc::new(loaded))
 }
 
-/// Refreshes tokens of which toolsets hold copies. Returns the names of the toolsets whose copy is outdated.
+/// Refreshes tokens of which toolsets hold copies. Returns the names of the toolsets whose copy is
+/// outdated.
 async fn refresh_copies<'a>(agents: &AgentsInner, before: Option<&'a LoadedAgent>) -> Vec<&'a str> {
     let Some(before) = before else {
         return Vec::new();
@@ -279,8 +281,8 @@ fn log_new_failures(loaded: &LoadedAgent, before: Option<&LoadedAgent>) {
     }
 }
 
-/// Opens the secrets of a record, configures its toolset and sets it up. Works in a separate task, which contains panics
-/// and closes the toolset if the caller goes away.
+/// Opens the secrets of a record, configures its toolset and sets it up. Works in a separate task,
+/// which contains panics and closes the toolset if the caller goes away.
 async fn open(
     agents: &Arc<AgentsInner>,
     agent: &Arc<str>,
@@ -361,7 +363,8 @@ async fn set_up(
     ))
 }
 
-/// Configures the toolset of a record. Returns the grant too if the toolset holds a copy of its token.
+/// Configures the toolset of a record. Returns the grant too if the toolset holds a copy of its
+/// token.
 async fn configure(
     factory: &dyn ToolsetFactory,
     record: &AgentTools,
@@ -384,7 +387,8 @@ async fn configure(
     // Invalid settings stay invalid with another token.
     let may_improve = matches!(configured, Ok(_) | Err(ConfigureError::Failed(_)));
     if may_improve && !grant.is_followed() && grant.is_due() {
-        // The toolset holds a copy of a token that has expired or expires soon, or failed because the token has expired.
+        // The toolset holds a copy of a token that has expired or expires soon, or failed because
+        // the token has expired.
         let refreshed = timeout(within, grant.token()).await;
         refreshed
             .unwrap_or_else(|_| Err(late("the refresh of its token", within)))

@@ -1,4 +1,5 @@
-//! An agent's tools as they were made from its records at one moment. A toolset is closed when nothing uses it any more.
+//! An agent's tools as they were made from its records at one moment. A toolset is closed when
+//! nothing uses it any more.
 
 use crate::agents::error::{AgentError, AgentErrorKind};
 use crate::agents::grant::Grant;
@@ -21,7 +22,8 @@ use tokio::runtime::Handle;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
-/// The tools of an agent as they were made from its records at one moment. It does not change when the records do.
+/// The tools of an agent as they were made from its records at one moment. It does not change when
+/// the records do.
 pub struct LoadedAgent {
     pub(crate) agent: Arc<str>,
     pub(crate) version: u64,
@@ -65,21 +67,23 @@ impl LoadedAgent {
         self.version
     }
 
-    /// Returns the tools: those that every agent has, then those of the agent's toolsets, sorted by the toolsets' names.
+    /// Returns the tools: those that every agent has, then those of the agent's toolsets, sorted by
+    /// the toolsets' names.
     ///
-    /// The toolsets stay open as long as this context, or one made from it, exists. A session keeps them open until it
-    /// ends; a clone of [`Session::tools`](crate::Session::tools) does not.
+    /// The toolsets stay open as long as this context, or one made from it, exists. A session keeps
+    /// them open until it ends; a clone of [`Session::tools`](crate::Session::tools) does not.
     pub fn tools(&self) -> &ToolContext {
         &self.tools
     }
 
-    /// Returns the reasons why toolsets are missing, sorted by the toolsets' names. Disabled toolsets are not failures.
+    /// Returns the reasons why toolsets are missing, sorted by the toolsets' names. Disabled
+    /// toolsets are not failures.
     pub fn failures(&self) -> &[AgentError] {
         &self.failures
     }
 
-    /// Combines toolsets, which are sorted by name, with the tools that every agent has. The context of `before` is used
-    /// again if the toolsets are the same.
+    /// Combines toolsets, which are sorted by name, with the tools that every agent has. The
+    /// context of `before` is used again if the toolsets are the same.
     pub(crate) fn assemble(
         base: &ToolContext,
         retry_failed: Duration,
@@ -94,7 +98,8 @@ impl LoadedAgent {
         let tools = match same {
             Some(before) => before.tools.clone(),
             None => combine(base, agent, &toolsets).unwrap_or_else(|error| {
-                // Unreachable: each toolset was checked by itself, and no two have a name in common.
+                // Unreachable: each toolset was checked by itself, and no two have a name in
+                // common.
                 tracing::error!(agent = %agent.escape_debug(), %error, "failed to combine an agent's tools");
                 base.clone()
             }),
@@ -144,7 +149,8 @@ impl LoadedAgent {
         !grants.any(|grant| grant.has_expired())
     }
 
-    /// Returns the toolsets that hold a copy of a token that has expired, or that is due and was not refreshed for a while.
+    /// Returns the toolsets that hold a copy of a token that has expired, or that is due and was
+    /// not refreshed for a while.
     pub(crate) fn stale(&self, retry_failed: Duration) -> impl Iterator<Item = &LoadedToolset> {
         let retry = self.loaded_at.elapsed() >= retry_failed;
         self.toolsets.iter().filter(move |toolset| {
@@ -368,8 +374,8 @@ impl SecretScrubber {
     }
 }
 
-/// A toolset that was opened. The cache, every context with its tools and every open session share it. Dropping the last
-/// reference closes it, on the tokio runtime that opened it.
+/// A toolset that was opened. The cache, every context with its tools and every open session share
+/// it. Dropping the last reference closes it, on the tokio runtime that opened it.
 pub(crate) struct OpenedToolset {
     pub(crate) agent: Arc<str>,
     pub(crate) tool: String,

@@ -1,4 +1,5 @@
-//! Agents from a database: which toolsets an agent has, how they are configured, and the tools that result.
+//! Agents from a database: which toolsets an agent has, how they are configured, and the tools that
+//! result.
 //!
 //! A store holds an [`AgentTools`] record for each toolset of each agent, with the settings and the sealed secrets. The
 //! keys of the secrets are kept elsewhere. A program has one [`Agents`] value. It writes records, which it checks against

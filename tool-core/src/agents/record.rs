@@ -26,8 +26,8 @@ pub struct AgentTools {
     /// The sealed secrets. Only their key opens them.
     #[serde(rename = "hasSecrets", serialize_with = "serialize_is_some")]
     pub secrets: Option<SealedSecrets>,
-    /// The record's version. Each write gives a new one, and none is used twice. A write names the version that it
-    /// changes, so that two writers cannot overwrite each other's changes unseen.
+    /// The record's version. Each write gives a new one, and none is used twice. A write names the
+    /// version that it changes, so that two writers cannot overwrite each other's changes unseen.
     pub version: u64,
 }
 
@@ -68,7 +68,8 @@ pub(crate) fn is_id(text: &str) -> bool {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct AgentRecords {
-    /// The agent's version. Each write to one of its records raises it. 0 if the agent never had a record.
+    /// The agent's version. Each write to one of its records raises it. 0 if the agent never had a
+    /// record.
     pub version: u64,
     /// The records, sorted by the toolset's name.
     pub tools: Vec<AgentTools>,
@@ -139,8 +140,8 @@ impl AgentSummary {
 
 /// The id of a session's agent.
 ///
-/// Every session that an [`AgentExecutor`](super::AgentExecutor) opens has it as user data, so that a toolset can keep
-/// something for each agent.
+/// Every session that an [`AgentExecutor`](super::AgentExecutor) opens has it as user data, so that
+/// a toolset can keep something for each agent.
 ///
 /// ```
 /// use tool_core::agents::AgentId;

@@ -1,7 +1,7 @@
 //! Refreshes that failed, and the time until which the provider is not asked again.
 //!
-//! A process notes its own failures by a clock that nothing sets back. The other processes read them in the record, with the
-//! time at which they end.
+//! A process notes its own failures by a clock that nothing sets back. The other processes read
+//! them in the record, with the time at which they end.
 
 use crate::agents::tokens::{STATE, TokenFailure, Tokens};
 use crate::schema::timestamp::Timestamp;
@@ -26,7 +26,8 @@ const MAX_RESTS: usize = 10_000;
 /// The part of a record about the refreshes of its tokens, beside them. All processes read it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct RefreshState {
-    /// The access token has replaced one that the service refused. It is not replaced for this reason again.
+    /// The access token has replaced one that the service refused. It is not replaced for this
+    /// reason again.
     #[serde(default)]
     pub(crate) replaces_refused: bool,
     /// The last refresh, if it failed.
@@ -41,7 +42,8 @@ pub(crate) struct FailedRefresh {
     pub(crate) reason: String,
     /// Number of failures in a row.
     pub(crate) times: u32,
-    /// `None` if the grant was revoked: the provider is not asked until a person grants access again.
+    /// `None` if the grant was revoked: the provider is not asked until a person grants access
+    /// again.
     pub(crate) until: Option<Timestamp>,
 }
 
@@ -64,7 +66,8 @@ impl RefreshState {
 }
 
 impl FailedRefresh {
-    /// Returns true if the provider is not to be asked yet. An end that lies too far ahead comes from a clock that was wrong.
+    /// Returns true if the provider is not to be asked yet. An end that lies too far ahead comes
+    /// from a clock that was wrong.
     pub(crate) fn is_running(&self) -> bool {
         let Some(until) = self.until else { return true };
         let left = until.duration_since(jiff::Timestamp::now());
@@ -72,8 +75,8 @@ impl FailedRefresh {
     }
 }
 
-/// Returns how long the provider is left alone after so many failures in a row: the time that it asked for, or a longer one
-/// that doubles with each failure.
+/// Returns how long the provider is left alone after so many failures in a row: the time that it
+/// asked for, or a longer one that doubles with each failure.
 pub(crate) fn pause_after(times: u32, asked: Option<Duration>) -> Duration {
     let backoff = MIN_REST
         .saturating_mul(2_u32.saturating_pow(times.saturating_sub(1)))

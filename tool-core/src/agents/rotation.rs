@@ -15,20 +15,21 @@ const ATTEMPTS: u32 = 32;
 /// First and longest pause of a rotation in the background while the store is down.
 const PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
-/// The progress or outcome of a rotation: sealing secrets under the active key that are sealed under other keys.
+/// The progress or outcome of a rotation: sealing secrets under the active key that are sealed
+/// under other keys.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Rotation {
     /// Number of records whose secrets were sealed again.
     pub resealed: u64,
-    /// Records whose secrets do not open. They are unchanged: their keys are still needed, or their secrets must be set
-    /// again.
+    /// Records whose secrets do not open. They are unchanged: their keys are still needed, or their
+    /// secrets must be set again.
     pub failed: Vec<AgentError>,
 }
 
 impl Rotation {
-    /// Returns true if all secrets are sealed under the active key, so that the other keys are not needed any more. This
-    /// assumes that no other process still seals under one of them.
+    /// Returns true if all secrets are sealed under the active key, so that the other keys are not
+    /// needed any more. This assumes that no other process still seals under one of them.
     pub fn is_complete(&self) -> bool {
         self.failed.is_empty()
     }
@@ -38,9 +39,10 @@ impl Agents {
     /// Seals all secrets under the active key that are sealed under another key. See
     /// [how to rotate keys](crate::agents#keys).
     ///
-    /// Several processes may run it at once, beside readers and writers, and it may be killed at any time: each row is
-    /// replaced in one step if it is unchanged, and versions stay. If the store fails, rows that were sealed stay sealed;
-    /// call it again. Secrets that others seal under an old key meanwhile are found too.
+    /// Several processes may run it at once, beside readers and writers, and it may be killed at
+    /// any time: each row is replaced in one step if it is unchanged, and versions stay. If the
+    /// store fails, rows that were sealed stay sealed; call it again. Secrets that others seal
+    /// under an old key meanwhile are found too.
     pub async fn rotate(&self) -> Result<Rotation, AgentError> {
         let progress = watch::Sender::default();
         self.rotate_into(&progress).await?;
@@ -113,7 +115,8 @@ impl Agents {
         }
     }
 
-    /// Reseals one row. Returns false if its secrets are gone, or sealed under the active key already.
+    /// Reseals one row. Returns false if its secrets are gone, or sealed under the active key
+    /// already.
     async fn reseal(&self, active: &str, row: SealedRow) -> Result<bool, AgentError> {
         let SealedRow {
             agent,
@@ -126,7 +129,8 @@ impl Agents {
             let opened = keys
                 .open_sealed(&agent, &tool, &sealed)
                 .map_err(AgentError::about(&agent, &tool))?;
-            // For the same settings: whether they have changed is found out when the toolset is loaded.
+            // For the same settings: whether they have changed is found out when the toolset is
+            // loaded.
             let resealed = keys.seal(&agent, &tool, &opened.bound, &opened.secrets);
             let resealed = resealed.map_err(AgentError::about(&agent, &tool))?;
             let replaced = store
@@ -175,8 +179,8 @@ impl RunningRotation {
         self.task.abort();
     }
 
-    /// Waits for the end and returns the outcome; after [`stop`](Self::stop), the progress. Fails if there is no key, or if
-    /// the store fails in a way that waiting does not solve.
+    /// Waits for the end and returns the outcome; after [`stop`](Self::stop), the progress. Fails
+    /// if there is no key, or if the store fails in a way that waiting does not solve.
     pub async fn finished(self) -> Result<Rotation, AgentError> {
         let Self { task, progress } = self;
         // A stopped task has no outcome.

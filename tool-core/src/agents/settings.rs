@@ -72,19 +72,20 @@ impl Agents {
         self.0.catalog.iter().map(|factory| factory.metadata())
     }
 
-    /// Returns the metadata of a toolset: its settings, secrets and authentication. Returns `None` if no toolset of this
-    /// name is registered.
+    /// Returns the metadata of a toolset: its settings, secrets and authentication. Returns `None`
+    /// if no toolset of this name is registered.
     pub fn form(&self, tool: &str) -> Option<&ToolsetMetadata> {
         self.0.catalog.get(tool).map(|factory| factory.metadata())
     }
 
-    /// Returns the actions of a toolset, as far as they are known before it is configured. Returns `None` if no toolset of
-    /// this name is registered.
+    /// Returns the actions of a toolset, as far as they are known before it is configured. Returns
+    /// `None` if no toolset of this name is registered.
     pub fn actions(&self, tool: &str) -> Option<Vec<Action>> {
         self.0.catalog.get(tool).map(|factory| factory.actions())
     }
 
-    /// Reads an agent's records and the rows that are not valid records. Both are empty for an unknown agent.
+    /// Reads an agent's records and the rows that are not valid records. Both are empty for an
+    /// unknown agent.
     pub async fn list(&self, agent: &str) -> Result<AgentRecords, AgentError> {
         check_ids(agent, None)?;
         self.0
@@ -106,7 +107,8 @@ impl Agents {
         found.ok_or_else(|| AgentError::new(agent, tool, AgentErrorKind::NotConfigured))
     }
 
-    /// Lists at most `limit` agents that have records, sorted by id, beginning after the id `after`.
+    /// Lists at most `limit` agents that have records, sorted by id, beginning after the id
+    /// `after`.
     pub async fn agents(
         &self,
         after: Option<&str>,
@@ -143,7 +145,8 @@ impl Agents {
         }
     }
 
-    /// Removes a record that was read, with its secrets. Fails with `Conflict` if it has changed since.
+    /// Removes a record that was read, with its secrets. Fails with `Conflict` if it has changed
+    /// since.
     pub async fn remove(&self, record: &AgentTools) -> Result<(), AgentError> {
         let AgentTools {
             agent,
@@ -158,8 +161,8 @@ impl Agents {
             .map_err(AgentError::about(agent, tool))
     }
 
-    /// Enables a record. Checks it as [`save`](RecordBuilder::save) does; secrets are checked if there is a key to open
-    /// them. Writes nothing if the record is enabled already.
+    /// Enables a record. Checks it as [`save`](RecordBuilder::save) does; secrets are checked if
+    /// there is a key to open them. Writes nothing if the record is enabled already.
     pub async fn enable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
         let enable = |record: &AgentTools, write: &mut RecordWrite| {
             write.enabled = true;
@@ -172,9 +175,9 @@ impl Agents {
         self.change(agent, tool, enable).await
     }
 
-    /// Disables a record and keeps its contents. Does not check the toolset, its settings or its secrets. Fails with
-    /// `Unreadable` if the row is not a valid record; the agent does not have such a toolset, and the row must be
-    /// corrected or removed in the database.
+    /// Disables a record and keeps its contents. Does not check the toolset, its settings or its
+    /// secrets. Fails with `Unreadable` if the row is not a valid record; the agent does not have
+    /// such a toolset, and the row must be corrected or removed in the database.
     pub async fn disable(&self, agent: &str, tool: &str) -> Result<AgentTools, AgentError> {
         let disable = |_: &AgentTools, write: &mut RecordWrite| {
             write.enabled = false;
@@ -218,12 +221,13 @@ impl Agents {
         self.change(agent, tool, disable).await
     }
 
-    /// Puts the tokens of a new grant among the secrets of a record. Other secrets stay, and tokens of an earlier grant are
-    /// removed. The record gets a new version, so that its toolset is configured again.
+    /// Puts the tokens of a new grant among the secrets of a record. Other secrets stay, and tokens
+    /// of an earlier grant are removed. The record gets a new version, so that its toolset is
+    /// configured again.
     ///
-    /// Fails with `NotConfigured` if the agent has no record of the toolset. Secrets that do not open are not overwritten,
-    /// because other secrets among them would be lost; set them again. If only tokens were sealed for other settings, the
-    /// new ones replace them.
+    /// Fails with `NotConfigured` if the agent has no record of the toolset. Secrets that do not
+    /// open are not overwritten, because other secrets among them would be lost; set them again. If
+    /// only tokens were sealed for other settings, the new ones replace them.
     ///
     /// [`connect_for`](Self::connect_for) also compares the settings with those at the time when the person was asked.
     pub async fn connect(
@@ -235,8 +239,8 @@ impl Agents {
         self.put_tokens(agent, tool, &tokens, None).await
     }
 
-    /// Puts the tokens of a grant among the secrets as [`connect`](Self::connect) does. Fails with `GrantMoved` if the
-    /// settings are no longer those of this [`GrantDestination::digest`].
+    /// Puts the tokens of a grant among the secrets as [`connect`](Self::connect) does. Fails with
+    /// `GrantMoved` if the settings are no longer those of this [`GrantDestination::digest`].
     pub async fn connect_for(
         &self,
         agent: &str,
@@ -300,10 +304,12 @@ impl Agents {
         self.change(agent, tool, connect).await
     }
 
-    /// Returns JSON pointers of the settings for whose present values the secrets of a record are not sealed. If there are
-    /// any, the toolset does not get its secrets: a form asks for them again.
+    /// Returns JSON pointers of the settings for whose present values the secrets of a record are
+    /// not sealed. If there are any, the toolset does not get its secrets: a form asks for them
+    /// again.
     ///
-    /// Needs no key. An attacker who can write rows can hide such a setting from a form, but cannot make the secrets open.
+    /// Needs no key. An attacker who can write rows can hide such a setting from a form, but cannot
+    /// make the secrets open.
     pub fn changed_destination(&self, record: &AgentTools) -> Vec<String> {
         let claimed = record.secrets.as_ref().and_then(SealedSecrets::claimed);
         let changed = claimed
@@ -311,8 +317,8 @@ impl Agents {
         changed.unwrap_or_default()
     }
 
-    /// Returns the settings that decide where the secrets of a toolset go. Of a toolset that is not registered, only their
-    /// names are known.
+    /// Returns the settings that decide where the secrets of a toolset go. Of a toolset that is not
+    /// registered, only their names are known.
     fn bound_settings(&self, tool: &str, config: &Value) -> BoundSettings {
         match self.form(tool) {
             Some(form) => form.bound_settings(config),
@@ -320,7 +326,8 @@ impl Agents {
         }
     }
 
-    /// Opens the secrets that new tokens are put into. Tokens alone are not kept, so they need not open.
+    /// Opens the secrets that new tokens are put into. Tokens alone are not kept, so they need not
+    /// open.
     fn kept_secrets(
         &self,
         record: &AgentTools,
@@ -347,8 +354,8 @@ impl Agents {
         }
     }
 
-    /// Reads a record, changes and writes it, and starts again if another writer has changed it in between. Writes nothing
-    /// if `change` leaves the record as it is.
+    /// Reads a record, changes and writes it, and starts again if another writer has changed it in
+    /// between. Writes nothing if `change` leaves the record as it is.
     async fn change(
         &self,
         agent: &str,
@@ -376,7 +383,8 @@ impl Agents {
         }
     }
 
-    /// Writes a record and returns it as it is then. `kept` are the secrets that stay if the write keeps them.
+    /// Writes a record and returns it as it is then. `kept` are the secrets that stay if the write
+    /// keeps them.
     async fn write(
         &self,
         write: RecordWrite,
@@ -398,8 +406,9 @@ impl Agents {
             .map_err(AgentError::about(agent, tool))
     }
 
-    /// Reports every problem of a write: of the settings, of the secrets, and of newly disabled actions. `secrets` are the
-    /// new secrets, if the write sets them; `before` is the record that it changes.
+    /// Reports every problem of a write: of the settings, of the secrets, and of newly disabled
+    /// actions. `secrets` are the new secrets, if the write sets them; `before` is the record that
+    /// it changes.
     fn check(
         &self,
         write: &RecordWrite,
@@ -431,7 +440,8 @@ impl Agents {
                     .open(agent, tool, &metadata.bound_settings(&write.config), kept)
                 {
                     Ok(kept) => metadata.check_kept_secrets(&kept),
-                    // Without the key, or for other settings, they are checked when the toolset is loaded.
+                    // Without the key, or for other settings, they are checked when the toolset is
+                    // loaded.
                     Err(_) => Ok(()),
                 }
             }
@@ -485,8 +495,8 @@ impl Agents {
 pub struct GrantDestination {
     /// A digest of the settings that decide it, for [`Agents::connect_for`].
     pub digest: String,
-    /// JSON pointers of these settings, without those that have their default. Show their values to the person who is to
-    /// agree, as every writer of the record may have chosen them.
+    /// JSON pointers of these settings, without those that have their default. Show their values to
+    /// the person who is to agree, as every writer of the record may have chosen them.
     pub settings: Vec<String>,
     /// JSON pointers of those settings that have changed since the present tokens were stored:
     /// [`Agents::changed_destination`].
@@ -507,8 +517,8 @@ pub(crate) fn check_ids(agent: &str, tool: Option<&str>) -> Result<(), AgentErro
     ))
 }
 
-/// Returns an error if the toolset is known not to have the action. Some toolsets have no known actions before they are
-/// configured.
+/// Returns an error if the toolset is known not to have the action. Some toolsets have no known
+/// actions before they are configured.
 fn unknown_action(factory: &dyn ToolsetFactory, action: &str) -> Option<AgentErrorKind> {
     let actions = factory.actions();
     let names = || actions.iter().map(|action| action.name.as_str());
@@ -536,8 +546,9 @@ pub struct RecordBuilder {
 }
 
 impl RecordBuilder {
-    /// Sets all settings: a JSON object. Settings are stored as given, and defaults are filled in when the toolset is
-    /// configured, so that a new default reaches records that leave the setting out.
+    /// Sets all settings: a JSON object. Settings are stored as given, and defaults are filled in
+    /// when the toolset is configured, so that a new default reaches records that leave the setting
+    /// out.
     pub fn config(mut self, config: impl Into<Value>) -> Self {
         let config = unless_deeper(config.into(), MAX_STORED_DEPTH);
         self.too_deep = config.is_none();
@@ -547,11 +558,12 @@ impl RecordBuilder {
         self
     }
 
-    /// Replaces all secrets, tokens of a grant among them, by a JSON object. An empty object removes them.
+    /// Replaces all secrets, tokens of a grant among them, by a JSON object. An empty object
+    /// removes them.
     ///
-    /// Without this call the secrets stay. If the settings that decide where they go have changed, for example the URL of a
-    /// server, the toolset then fails with `DestinationChanged` until the secrets are set again or the settings restored:
-    /// see [`Agents::changed_destination`].
+    /// Without this call the secrets stay. If the settings that decide where they go have changed,
+    /// for example the URL of a server, the toolset then fails with `DestinationChanged` until the
+    /// secrets are set again or the settings restored: see [`Agents::changed_destination`].
     pub fn secrets(mut self, secrets: impl Into<SecretDocument>) -> Self {
         self.secrets = Some(secrets.into());
         self
@@ -577,14 +589,16 @@ impl RecordBuilder {
 
     /// Checks the record, seals its secrets and writes it. Returns it with its new version.
     ///
-    /// An enabled record needs the secrets that its toolset requires, except the tokens of a grant. A disabled record may
-    /// get them later. Secrets that stay are checked if there is a key to open them.
+    /// An enabled record needs the secrets that its toolset requires, except the tokens of a grant.
+    /// A disabled record may get them later. Secrets that stay are checked if there is a key to
+    /// open them.
     ///
     /// # Errors
     ///
-    /// The store is unchanged after an error: `NotRegistered`; `InvalidConfig`, `InvalidSecrets` and `UnknownAction` with
-    /// every problem, in `Several` if there is more than one kind; `Key` if the secrets cannot be sealed; `Store` if the
-    /// record was added, changed or removed by another writer, or the store failed.
+    /// The store is unchanged after an error: `NotRegistered`; `InvalidConfig`, `InvalidSecrets`
+    /// and `UnknownAction` with every problem, in `Several` if there is more than one kind; `Key`
+    /// if the secrets cannot be sealed; `Store` if the record was added, changed or removed by
+    /// another writer, or the store failed.
     pub async fn save(self) -> Result<AgentTools, AgentError> {
         let Self {
             agents,

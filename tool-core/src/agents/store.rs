@@ -41,8 +41,9 @@ pub trait AgentToolStore: Send + Sync + 'static {
         tool: &str,
     ) -> impl Future<Output = Result<Option<AgentTools>, AgentStoreError>> + Send;
 
-    /// Writes a record if its precondition holds. Returns the record's new version, which is also the agent's: one more
-    /// than the agent's version before. Versions of a removed record are never used again.
+    /// Writes a record if its precondition holds. Returns the record's new version, which is also
+    /// the agent's: one more than the agent's version before. Versions of a removed record are
+    /// never used again.
     fn write(
         &self,
         write: &RecordWrite,
@@ -56,15 +57,16 @@ pub trait AgentToolStore: Send + Sync + 'static {
         version: u64,
     ) -> impl Future<Output = Result<(), AgentStoreError>> + Send;
 
-    /// Lists at most `limit` agents that have records, sorted by id, beginning after the id `after`.
+    /// Lists at most `limit` agents that have records, sorted by id, beginning after the id
+    /// `after`.
     fn agents(
         &self,
         after: Option<&str>,
         limit: u32,
     ) -> impl Future<Output = Result<Vec<AgentSummary>, AgentStoreError>> + Send;
 
-    /// Lists at most `limit` secrets that are sealed under another key than `key`, sorted by agent and toolset,
-    /// beginning after the pair `after`.
+    /// Lists at most `limit` secrets that are sealed under another key than `key`, sorted by agent
+    /// and toolset, beginning after the pair `after`.
     fn sealed_under_others(
         &self,
         key: &str,
@@ -72,8 +74,9 @@ pub trait AgentToolStore: Send + Sync + 'static {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<SealedRow>, AgentStoreError>> + Send;
 
-    /// Replaces the secrets `from` of a record by `to`, and changes no version: secrets under a new key are the same
-    /// secrets, and a refreshed token belongs to the same grant. Returns `false` if the record's secrets are not `from`.
+    /// Replaces the secrets `from` of a record by `to`, and changes no version: secrets under a new
+    /// key are the same secrets, and a refreshed token belongs to the same grant. Returns `false`
+    /// if the record's secrets are not `from`.
     fn replace_secrets(
         &self,
         agent: &str,
@@ -82,8 +85,9 @@ pub trait AgentToolStore: Send + Sync + 'static {
         to: &SealedSecrets,
     ) -> impl Future<Output = Result<bool, AgentStoreError>> + Send;
 
-    /// Acquires the lease to refresh a record's token, for `duration`. Returns `true` for one holder at a time, over all
-    /// processes; the holder may acquire it again to extend it. Returns `false` if there is no such record.
+    /// Acquires the lease to refresh a record's token, for `duration`. Returns `true` for one
+    /// holder at a time, over all processes; the holder may acquire it again to extend it. Returns
+    /// `false` if there is no such record.
     fn lease(
         &self,
         agent: &str,
@@ -100,10 +104,11 @@ pub trait AgentToolStore: Send + Sync + 'static {
         holder: &str,
     ) -> impl Future<Output = Result<(), AgentStoreError>> + Send;
 
-    /// Keeps a call, which is an action of the agent, until a person has decided, or until `lifetime` has passed by the
-    /// store's clock. Refuses it if the agent's actions that wait leave no room under the limits, and never gives up one of
-    /// those for it. The limit `session` counts the actions of the agent; `turn` is not used. An agent without records has
-    /// actions too.
+    /// Keeps a call, which is an action of the agent, until a person has decided, or until
+    /// `lifetime` has passed by the store's clock. Refuses it if the agent's actions that wait
+    /// leave no room under the limits, and never gives up one of those for it. The limit `session`
+    /// counts the actions of the agent; `turn` is not used. An agent without records has actions
+    /// too.
     fn keep_action(
         &self,
         agent: &str,
@@ -119,8 +124,8 @@ pub trait AgentToolStore: Send + Sync + 'static {
         id: &str,
     ) -> impl Future<Output = Result<Option<PendingCall>, AgentStoreError>> + Send;
 
-    /// Removes the agent's action with this id. Returns the time for which it would still have waited to exactly one of all
-    /// callers, over all processes.
+    /// Removes the agent's action with this id. Returns the time for which it would still have
+    /// waited to exactly one of all callers, over all processes.
     fn take_action(
         &self,
         agent: &str,
@@ -129,8 +134,8 @@ pub trait AgentToolStore: Send + Sync + 'static {
 }
 
 object_safe! {
-    /// The object-safe form of [`AgentToolStore`]: the same methods with boxed futures. Every store implements it, and so
-    /// does an `Arc` of a store or of a `dyn DynAgentToolStore`.
+    /// The object-safe form of [`AgentToolStore`]: the same methods with boxed futures. Every store
+    /// implements it, and so does an `Arc` of a store or of a `dyn DynAgentToolStore`.
     #[allow(missing_docs)] // `AgentToolStore` documents the methods
     pub trait DynAgentToolStore: AgentToolStore, AgentStoreError;
     version(agent: &'a str) -> u64;
@@ -205,7 +210,8 @@ pub enum SecretsWrite {
 }
 
 impl RecordWrite {
-    /// Creates a write of a record that does not exist yet. Settings that nest deeper than 100 become null, which
+    /// Creates a write of a record that does not exist yet. Settings that nest deeper than 100
+    /// become null, which
     /// [`check`](Self::check) refuses.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, config: Value) -> Self {
         let config = unless_deeper(config, MAX_STORED_DEPTH).unwrap_or_default();
@@ -219,7 +225,8 @@ impl RecordWrite {
         }
     }
 
-    /// Creates a write of what a record holds. It expects the record's version, and keeps the secrets.
+    /// Creates a write of what a record holds. It expects the record's version, and keeps the
+    /// secrets.
     pub fn of(record: &AgentTools) -> Self {
         let AgentTools {
             agent,
@@ -242,7 +249,8 @@ impl RecordWrite {
         }
     }
 
-    /// Returns the record as it is after the write. `kept` are the secrets before it, which the write may keep.
+    /// Returns the record as it is after the write. `kept` are the secrets before it, which the
+    /// write may keep.
     pub(crate) fn into_record(self, version: u64, kept: Option<SealedSecrets>) -> AgentTools {
         let Self {
             agent,
@@ -271,8 +279,8 @@ impl RecordWrite {
 
     /// Checks that a store can keep the record. For stores, which call it before they write.
     ///
-    /// Ids have 1 to 512 bytes and no control characters, because some databases cannot store NUL. Settings are an object
-    /// of at most 100 nested levels, because JSON parsers limit the depth.
+    /// Ids have 1 to 512 bytes and no control characters, because some databases cannot store NUL.
+    /// Settings are an object of at most 100 nested levels, because JSON parsers limit the depth.
     pub fn check(&self) -> Result<(), AgentStoreError> {
         let key = match &self.secrets {
             SecretsWrite::Set(sealed) => sealed.key(),
@@ -349,8 +357,9 @@ pub enum AgentStoreError {
     /// An id is empty, longer than 512 bytes, or has control characters.
     #[error("expected an id of 1 to 512 bytes without control characters")]
     InvalidId,
-    /// The store cannot be reached, does not answer in time, or answers in an unexpected way. If the connection broke
-    /// before the answer came, a write may have taken effect: read the record again to find out.
+    /// The store cannot be reached, does not answer in time, or answers in an unexpected way. If
+    /// the connection broke before the answer came, a write may have taken effect: read the record
+    /// again to find out.
     #[error("the agent store failed: {}", Redaction::new().text(message))]
     Down {
         /// The failure, without secrets.
@@ -369,7 +378,8 @@ impl AgentStoreError {
         }
     }
 
-    /// Reports that the store failed, with the cause. Neither the text nor the cause's may contain secrets.
+    /// Reports that the store failed, with the cause. Neither the text nor the cause's may contain
+    /// secrets.
     pub fn caused(
         message: impl Into<String>,
         source: impl std::error::Error + Send + Sync + 'static,

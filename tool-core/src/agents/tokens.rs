@@ -20,8 +20,8 @@ const REFRESH_BEFORE: Duration = Duration::from_secs(60);
 
 /// The tokens of a grant.
 ///
-/// A toolset's secrets hold them as `access_token`, `refresh_token`, `expires_at` (RFC 3339) and `scope`, beside the
-/// toolset's other secrets.
+/// A toolset's secrets hold them as `access_token`, `refresh_token`, `expires_at` (RFC 3339) and
+/// `scope`, beside the toolset's other secrets.
 ///
 /// ```
 /// use tool_core::agents::Tokens;
@@ -43,9 +43,11 @@ const REFRESH_BEFORE: Duration = Duration::from_secs(60);
 pub struct Tokens {
     /// The access token, which a service accepts.
     pub access: Secret,
-    /// The refresh token. Without it a person must grant access again when the access token has expired.
+    /// The refresh token. Without it a person must grant access again when the access token has
+    /// expired.
     pub refresh: Option<Secret>,
-    /// The time at which the access token expires. Without it the token is used until the service refuses it.
+    /// The time at which the access token expires. Without it the token is used until the service
+    /// refuses it.
     pub expires_at: Option<Timestamp>,
     /// The scopes that were granted, if the provider named them.
     pub scope: Option<String>,
@@ -62,9 +64,9 @@ impl Tokens {
         }
     }
 
-    /// Reads the tokens among a toolset's secrets. Returns `None` if there is neither an access nor a refresh token.
-    /// `expires_at` may also be a number of seconds since 1970, as some programs write it. Where it is neither, the token
-    /// counts as expired if there is a refresh token.
+    /// Reads the tokens among a toolset's secrets. Returns `None` if there is neither an access nor
+    /// a refresh token. `expires_at` may also be a number of seconds since 1970, as some programs
+    /// write it. Where it is neither, the token counts as expired if there is a refresh token.
     pub fn of(secrets: &SecretDocument) -> Option<Self> {
         secrets.with_value(|value| {
             let text = |name: &str| value.get(name)?.as_str().filter(|text| !text.is_empty());
@@ -103,8 +105,8 @@ impl Tokens {
         }) == Some(true)
     }
 
-    /// Returns the secrets with these tokens instead of theirs, and all else unchanged. Returns `None` if the secrets are
-    /// not a JSON object.
+    /// Returns the secrets with these tokens instead of theirs, and all else unchanged. Returns
+    /// `None` if the secrets are not a JSON object.
     pub fn put_into(&self, secrets: &SecretDocument) -> Option<SecretDocument> {
         secrets.with_members(|members| {
             set(members, ACCESS, Some(self.access.expose().to_owned()));
@@ -121,7 +123,8 @@ impl Tokens {
         })
     }
 
-    /// Returns the secrets without the members that are not secret, and whose texts may appear elsewhere.
+    /// Returns the secrets without the members that are not secret, and whose texts may appear
+    /// elsewhere.
     pub(crate) fn without_plain(secrets: &SecretDocument) -> SecretDocument {
         let removed = secrets.with_members(|members| {
             for name in [EXPIRES, SCOPE, STATE] {
@@ -162,9 +165,11 @@ fn set(members: &mut Map<String, Value>, name: &str, text: Option<String>) {
     drop(before.map(SecretDocument::from_value));
 }
 
-/// Exchanges refresh tokens for new tokens. `tool-adapters` has an implementation (feature `oauth2`).
+/// Exchanges refresh tokens for new tokens. `tool-adapters` has an implementation (feature
+/// `oauth2`).
 pub trait TokenRefresher: Send + Sync + 'static {
-    /// Asks the provider for new tokens. A grant is refreshed by one caller at a time, over all processes.
+    /// Asks the provider for new tokens. A grant is refreshed by one caller at a time, over all
+    /// processes.
     fn refresh<'a>(
         &'a self,
         grant: &'a OAuth2,
@@ -176,7 +181,8 @@ pub trait TokenRefresher: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RefreshError {
-    /// The grant was revoked, or its refresh token was used before. A person must grant access again.
+    /// The grant was revoked, or its refresh token was used before. A person must grant access
+    /// again.
     #[error("the grant is no longer valid, a person has to grant access again: {0}")]
     Revoked(String),
     /// The provider cannot be reached, or failed. A later try may succeed.
@@ -190,7 +196,8 @@ pub enum RefreshError {
         /// The pause that it asks for.
         retry_after: Duration,
     },
-    /// The refresh will fail until the setup changes, for example because no client is registered for the provider.
+    /// The refresh will fail until the setup changes, for example because no client is registered
+    /// for the provider.
     #[error("the token cannot be refreshed: {0}")]
     Refused(String),
 }
@@ -218,7 +225,8 @@ pub(crate) struct HeldTokens {
     pub(crate) tokens: Tokens,
     /// The service has refused the access token.
     pub(crate) is_refused: bool,
-    /// By the system clock, which may be set, and by the monotonic clock, which may stop while the machine sleeps.
+    /// By the system clock, which may be set, and by the monotonic clock, which may stop while the
+    /// machine sleeps.
     refresh_at: Option<(jiff::Timestamp, Instant)>,
 }
 

@@ -15,11 +15,11 @@ use std::rc::Rc;
 
 /// The mistakes of a model that are corrected before its arguments are checked. Defaults to [`Coercions::ALL`].
 ///
-/// A correction loses nothing, does not change a value that the schema accepts, and is reported in the call's
-/// `meta.coerced`. A `null` that the schema publishes as the default is not reported.
+/// A correction loses nothing, does not change a value that the schema accepts, and is reported in
+/// the call's `meta.coerced`. A `null` that the schema publishes as the default is not reported.
 ///
-/// The [repair](Self::repair) of a text that is not JSON is off by default, as a broken text says less surely what the model
-/// meant.
+/// The [repair](Self::repair) of a text that is not JSON is off by default, as a broken text says
+/// less surely what the model meant.
 ///
 /// ```
 /// use tool_core::arguments::Coercions;
@@ -55,11 +55,14 @@ pub struct Coercions {
     pub double_encoded: bool,
     /// `null` for an optional property that does not accept `null` is removed.
     pub null_as_absent: bool,
-    /// Members of the arguments of a tool without parameters are removed. Models make some up for such a tool.
+    /// Members of the arguments of a tool without parameters are removed. Models make some up for
+    /// such a tool.
     pub unknown_as_absent: bool,
-    /// A string that is exactly a number, `true` or `false` becomes that value, where one is expected and a string is not.
+    /// A string that is exactly a number, `true` or `false` becomes that value, where one is
+    /// expected and a string is not.
     pub text_as_scalar: bool,
-    /// A string that is the JSON of an array or object becomes that value, where one is expected and a string is not.
+    /// A string that is the JSON of an array or object becomes that value, where one is expected
+    /// and a string is not.
     pub text_as_json: bool,
     /// The tools whose arguments are repaired if they are nearly JSON.
     pub repair: JsonRepair,
@@ -67,9 +70,10 @@ pub struct Coercions {
 
 /// The tools for which a text of arguments is repaired that is not JSON. Defaults to [`JsonRepair::Off`].
 ///
-/// A repair covers other quotation marks, keys without quotes, line ends in strings, comments, commas that are missing or too many,
-/// `True`, `False` and `None`, and a text around the object, for example a code fence. A text that ends early stays an error,
-/// and so does one that could mean two things. The schema decides about the result, and `meta.coerced` names the repairs.
+/// A repair covers other quotation marks, keys without quotes, line ends in strings, comments,
+/// commas that are missing or too many, `True`, `False` and `None`, and a text around the object,
+/// for example a code fence. A text that ends early stays an error, and so does one that could mean
+/// two things. The schema decides about the result, and `meta.coerced` names the repairs.
 ///
 /// ```
 /// use tool_core::arguments::{Coercions, JsonRepair};
@@ -147,20 +151,21 @@ impl Default for Coercions {
     }
 }
 
-/// The most passes over a value. A correction inside one branch may allow another elsewhere; few schemas need a second
-/// pass.
+/// The most passes over a value. A correction inside one branch may allow another elsewhere; few
+/// schemas need a second pass.
 const PASSES: usize = 8;
 /// The depth to which schemas and values are followed. Nothing is corrected below it.
 const DEPTH: usize = 256;
 /// The depth that arguments may have, also after a string in them has become an array or object.
 const VALUE_DEPTH: usize = 128;
-/// The number of steps that correcting a value may take: schemas looked at, and values copied or checked for a branch.
-/// Nothing is corrected after it.
+/// The number of steps that correcting a value may take: schemas looked at, and values copied or
+/// checked for a branch. Nothing is corrected after it.
 const STEPS: usize = 100_000;
 /// The number of corrections that an answer lists.
 const MAX_NOTES: usize = 20;
 
-/// Corrects a value, and adds one line for each change, for example `/count: text to integer`. Returns true if there was one.
+/// Corrects a value, and adds one line for each change, for example `/count: text to integer`.
+/// Returns true if there was one.
 pub(crate) fn coerce(
     value: &mut Value,
     compiled: &CompiledSchema,
@@ -365,7 +370,8 @@ impl<'a> Coercer<'a> {
         });
     }
 
-    /// Corrects a value towards one branch, if no branch accepts it as it is and exactly one accepts it corrected.
+    /// Corrects a value towards one branch, if no branch accepts it as it is and exactly one
+    /// accepts it corrected.
     fn choose(&mut self, value: &mut Value, branches: &'a [Value], path: &Path<'_>) {
         if branches
             .iter()
@@ -395,7 +401,8 @@ impl<'a> Coercer<'a> {
         }
     }
 
-    /// Returns the value that a string spells, where a string is not expected, and the name of its type.
+    /// Returns the value that a string spells, where a string is not expected, and the name of its
+    /// type.
     fn read_text(
         &self,
         text: &str,
@@ -472,8 +479,8 @@ impl<'a> BranchTrials<'a> {
     }
 }
 
-/// Returns the integer that the text spells in any way: `5`, `5.0`, `1e2`. Returns `None` if a JSON number would not hold
-/// it exactly.
+/// Returns the integer that the text spells in any way: `5`, `5.0`, `1e2`. Returns `None` if a JSON
+/// number would not hold it exactly.
 fn integer(text: &str) -> Option<Number> {
     let value = NumberText::read(text)?.whole()?;
     match whole(value) {
@@ -483,8 +490,8 @@ fn integer(text: &str) -> Option<Number> {
     }
 }
 
-/// Returns the number that the text spells, as if it had no quotes. Plain digits must be held exactly. A number with a
-/// point or an exponent is a float and rounded like any other.
+/// Returns the number that the text spells, as if it had no quotes. Plain digits must be held
+/// exactly. A number with a point or an exponent is a float and rounded like any other.
 fn number(text: &str) -> Option<Number> {
     let number = NumberText::read(text)?;
     let is_plain = number.fraction.is_empty() && number.exponent == 0;

@@ -16,11 +16,13 @@ const DEPTH: usize = 32;
 const STEPS: usize = 200_000;
 /// The number of defaults that are filled in.
 const DEFAULTS: usize = 10_000;
-/// The number of defaults inside one another that are filled in. Without a limit, a recursive schema would have no end.
+/// The number of defaults inside one another that are filled in. Without a limit, a recursive
+/// schema would have no end.
 const NESTED_DEFAULTS: u8 = 4;
 
-/// Fills in the defaults of absent properties, also in objects that are defaults themselves. Of several branches, those of
-/// the one that the value matches are filled in; none are if that is not clear.
+/// Fills in the defaults of absent properties, also in objects that are defaults themselves. Of
+/// several branches, those of the one that the value matches are filled in; none are if that is not
+/// clear.
 pub(crate) fn fill(value: &mut Value, schema: &CompiledSchema) {
     fill_by(value, schema.root(), schema);
 }
@@ -126,7 +128,8 @@ impl<'a> DefaultFiller<'a> {
     }
 }
 
-/// Returns true if a value may match a branch, by its type, the constants of tagged branches and the required properties.
+/// Returns true if a value may match a branch, by its type, the constants of tagged branches and
+/// the required properties.
 fn may_match(value: &Value, branch: &Value, root: &Value) -> bool {
     let view = SchemaView::of(&[branch], root);
     match value {
@@ -138,7 +141,8 @@ fn may_match(value: &Value, branch: &Value, root: &Value) -> bool {
     }
 }
 
-/// Returns true if an object has another tag than the branch, or lacks a required property without a default.
+/// Returns true if an object has another tag than the branch, or lacks a required property without
+/// a default.
 fn contradicts(members: &Map<String, Value>, view: &SchemaView<'_>, root: &Value) -> bool {
     let required = view.required();
     view.names().into_iter().any(|name| {

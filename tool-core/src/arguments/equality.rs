@@ -1,4 +1,5 @@
-//! The rules by which arguments of a tool are equal. Equal arguments have one canonical text, and one hash.
+//! The rules by which arguments of a tool are equal. Equal arguments have one canonical text, and
+//! one hash.
 
 use crate::json::canonical::canonical_exact;
 use crate::json::decoder::Decoder;
@@ -17,7 +18,8 @@ use serde_json::{Map, Number, Value};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
-/// The rules by which the arguments of one tool are equal: names, aliases, and the meaning of an absent parameter.
+/// The rules by which the arguments of one tool are equal: names, aliases, and the meaning of an
+/// absent parameter.
 pub(crate) struct EqualityRules {
     parameters: Vec<EqualityRule>,
 }
@@ -53,7 +55,8 @@ impl EqualityRule {
 }
 
 impl EqualityRules {
-    /// Returns the rules of a signature. The schema holds the defaults of an instance and the computed ones as well.
+    /// Returns the rules of a signature. The schema holds the defaults of an instance and the
+    /// computed ones as well.
     pub(crate) fn of_signature(parameters: &[Parameter], schema: &CanonicalSchema) -> Self {
         let named = parameters
             .iter()
@@ -93,7 +96,8 @@ impl EqualityRules {
         Self { parameters: rules }
     }
 
-    /// Returns the rules of a schema given at run time, which may hold a default that it would not accept.
+    /// Returns the rules of a schema given at run time, which may hold a default that it would not
+    /// accept.
     pub(crate) fn of_schema(schema: &Value) -> Self {
         let none = Self {
             parameters: Vec::new(),
@@ -131,8 +135,8 @@ impl EqualityRules {
         }
     }
 
-    /// Hashes a call with accepted arguments, with the defaults filled in, under a random key of this process. Fails on
-    /// text that is not a JSON object.
+    /// Hashes a call with accepted arguments, with the defaults filled in, under a random key of
+    /// this process. Fails on text that is not a JSON object.
     pub(crate) fn hash(&self, tool: &str, text: &str) -> Result<u64, Error> {
         let mut decoder = Decoder::new(text);
         decoder.begin_object()?;
@@ -155,14 +159,15 @@ impl EqualityRules {
         Ok(KEY.hash_one((tool, sum)))
     }
 
-    /// Returns the canonical JSON of accepted arguments, with the defaults filled in. It goes into the history, and a call
-    /// is recognised by it. Decoded again it gives the same arguments. Text that is not a JSON object is returned as it
-    /// is.
+    /// Returns the canonical JSON of accepted arguments, with the defaults filled in. It goes into
+    /// the history, and a call is recognised by it. Decoded again it gives the same arguments. Text
+    /// that is not a JSON object is returned as it is.
     pub(crate) fn canonical_text(&self, text: &str) -> String {
         self.canonical_of(text, |_, _| {})
     }
 
-    /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one that the tool receives.
+    /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one
+    /// that the tool receives.
     pub(crate) fn received_text(&self, text: &str, schema: &Value) -> String {
         self.canonical_of(text, |value, digits| receive(value, digits, schema, schema))
     }
@@ -207,8 +212,9 @@ impl EqualityRules {
     }
 }
 
-/// Replaces each number by the one that its type reads: where the schema says `number`, the nearest float. Members of a
-/// choice between types keep their digits. The recursion is bounded by the depth of arguments.
+/// Replaces each number by the one that its type reads: where the schema says `number`, the nearest
+/// float. Members of a choice between types keep their digits. The recursion is bounded by the
+/// depth of arguments.
 fn receive(value: &mut Value, digits: &mut RoundedNumbers, schema: &Value, root: &Value) {
     let schema = match walk::follow(root, schema) {
         Value::Object(map) => match walk::branches(map, "anyOf").collect::<Vec<_>>().as_slice() {
@@ -261,7 +267,8 @@ fn receive(value: &mut Value, digits: &mut RoundedNumbers, schema: &Value, root:
     }
 }
 
-/// A random key of this process. A model that does not know it cannot choose different arguments with equal hashes.
+/// A random key of this process. A model that does not know it cannot choose different arguments
+/// with equal hashes.
 static KEY: LazyLock<RandomState> = LazyLock::new(RandomState::default);
 
 /// Hashes a call whose text was not accepted.
@@ -277,7 +284,8 @@ fn hash_entry(key: &str, decoder: &mut Decoder<'_>) -> Result<u64, Error> {
     Ok(hasher.finish())
 }
 
-/// Hashes the value that comes next. Each kind of value begins with another byte. [`Decoder::open`] bounds the recursion.
+/// Hashes the value that comes next. Each kind of value begins with another byte. [`Decoder::open`]
+/// bounds the recursion.
 fn hash_value(decoder: &mut Decoder<'_>, hasher: &mut FoldHasher<'_>) -> Result<(), Error> {
     let byte = decoder.peek();
     if matches!(byte, b'-' | b'0'..=b'9') {

@@ -94,7 +94,8 @@ impl<'de> ValueReader<'de> for Decoder<'de> {
     }
 }
 
-/// The place of a parameter's value while arguments are decoded. It is compiled once for each type and not for each tool.
+/// The place of a parameter's value while arguments are decoded. It is compiled once for each type
+/// and not for each tool.
 pub trait Slot<'de, R: ValueReader<'de> = Decoder<'de>> {
     /// Reads the value.
     fn read(&mut self, reader: &mut R) -> Result<(), R::Error>;
@@ -188,8 +189,8 @@ fn twice<E: serde::de::Error>(name: &str) -> E {
     E::custom(format_args!("parameter `{name}` is given twice"))
 }
 
-/// Finds a parameter by name. Models send arguments in the order of the schema, so `guess` is tried first. Returns true
-/// beside the index if the parameter is a flattened one.
+/// Finds a parameter by name. Models send arguments in the order of the schema, so `guess` is tried
+/// first. Returns true beside the index if the parameter is a flattened one.
 #[inline]
 fn find(parameters: &'static [Parameter], name: &str, guess: usize) -> Option<(usize, bool)> {
     match parameters.get(guess) {
@@ -261,7 +262,8 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         self.coerced_nulls == 0 && self.decoder.is_at_end()
     }
 
-    /// Reads the members of the object into `slots`, one for each parameter, and the end of the object.
+    /// Reads the members of the object into `slots`, one for each parameter, and the end of the
+    /// object.
     pub(crate) fn read(
         &mut self,
         parameters: &'static [Parameter],
@@ -301,7 +303,8 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         }
     }
 
-    /// Consumes the key of the parameter after the last one. Models send arguments in the order of the schema.
+    /// Consumes the key of the parameter after the last one. Models send arguments in the order of
+    /// the schema.
     #[inline]
     fn take_expected_key(&mut self) -> bool {
         let Some(FieldRule { key: Some(key), .. }) = self.rules.get(self.guess) else {
@@ -364,7 +367,8 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         Ok(Some((index, flattened)))
     }
 
-    /// Reads a `null` as absent where that is its meaning. Where the schema allows it, the value's type decides.
+    /// Reads a `null` as absent where that is its meaning. Where the schema allows it, the value's
+    /// type decides.
     #[inline(never)]
     fn read_null(&mut self, index: usize) -> Result<bool, error::Error> {
         let Some(FieldRule { null: meaning, .. }) = self.rules.get(index) else {
@@ -387,7 +391,8 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         Ok(true)
     }
 
-    /// Returns the index of the parameter that comes next. Unknown names and repeated names are errors.
+    /// Returns the index of the parameter that comes next. Unknown names and repeated names are
+    /// errors.
     #[inline]
     fn next(&mut self, parameters: &'static [Parameter]) -> Result<Option<usize>, error::Error> {
         loop {
@@ -519,7 +524,8 @@ pub fn decode_arguments<'de, A: ArgumentStruct<'de>>(text: &'de str) -> Result<A
     Ok(args)
 }
 
-/// A parameter that the method takes as `&str`, borrowed from the arguments unless it holds an escape.
+/// A parameter that the method takes as `&str`, borrowed from the arguments unless it holds an
+/// escape.
 ///
 /// It is not a `Cow`, because serde always decodes an `Option<Cow<str>>` to owned text.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -555,7 +561,8 @@ impl From<String> for BorrowedText<'_> {
     }
 }
 
-/// A set of parameters. It is two words, because shifting one of 128 bits takes three times as long.
+/// A set of parameters. It is two words, because shifting one of 128 bits takes three times as
+/// long.
 #[derive(Default)]
 struct ParameterSet([u64; 2]);
 

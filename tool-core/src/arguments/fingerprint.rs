@@ -6,10 +6,11 @@ use sha2::{Digest, Sha256};
 
 /// The identity of a call's arguments, to compare it with other calls of a session.
 ///
-/// Two fingerprints are equal if the tools have the same name and the arguments are equal as JSON after the defaults of
-/// the parameters are filled in. The order of keys, white space, escapes, and `1` for `1.0` do not matter; every digit of
-/// an integer does. An alias counts as the parameter that it names, and a `null` that stands for an absent parameter as
-/// its absence. Text that did not decode is compared as it is, and equals no text that did.
+/// Two fingerprints are equal if the tools have the same name and the arguments are equal as JSON
+/// after the defaults of the parameters are filled in. The order of keys, white space, escapes, and
+/// `1` for `1.0` do not matter; every digit of an integer does. An alias counts as the parameter
+/// that it names, and a `null` that stands for an absent parameter as its absence. Text that did
+/// not decode is compared as it is, and equals no text that did.
 #[derive(Clone, Copy)]
 pub struct Fingerprint<'a> {
     /// The rules of the tool that accepted the text, if one did.
@@ -59,8 +60,8 @@ impl<'a> Fingerprint<'a> {
         Fingerprint { text, ..*self }
     }
 
-    /// Returns the SHA-256 of the tool's name and the canonical arguments, as 64 hexadecimal digits. It is the same in
-    /// every process.
+    /// Returns the SHA-256 of the tool's name and the canonical arguments, as 64 hexadecimal
+    /// digits. It is the same in every process.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         hash.update([u8::from(self.rules.is_some())]);

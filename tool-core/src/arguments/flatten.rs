@@ -12,8 +12,8 @@ use std::collections::HashSet;
 
 /// The entries that no parameter has the name of, for the flattened parameters.
 ///
-/// They are kept as text, so that a flattened type is decoded as strictly as any other. Serde's own `flatten` decodes from
-/// a copy that has lost the form of the text.
+/// They are kept as text, so that a flattened type is decoded as strictly as any other. Serde's own
+/// `flatten` decodes from a copy that has lost the form of the text.
 #[derive(Default)]
 pub struct FlattenedEntries<'de> {
     entries: Vec<FlattenedEntry<'de>>,

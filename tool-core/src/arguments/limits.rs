@@ -93,8 +93,8 @@ numbers! {
     value: f64 => Number::Float(*value);
 }
 
-// An `f32` has been rounded, perhaps beyond a bound, so the bounds are rounded in the same way, and nothing within them is
-// refused here. The validator then checks the number that was sent.
+// An `f32` has been rounded, perhaps beyond a bound, so the bounds are rounded in the same way, and
+// nothing within them is refused here. The validator then checks the number that was sent.
 impl Ranged for f32 {
     fn within(&self, range: &Range) -> bool {
         range.min.is_none_or(|min| *self >= min.rounded())

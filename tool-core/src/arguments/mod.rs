@@ -1,8 +1,9 @@
 //! The arguments of a call: decoded, corrected, validated, and compared.
 //!
-//! Arguments that decode into a tool's types go no further. Others are parsed into a value, known mistakes of models are
-//! corrected by the schema ([`Coercions`]), the schema is enforced, and all problems are reported in words that a model can
-//! act on ([`Problem`]). Accepted arguments have an identity ([`Fingerprint`]) and a canonical text.
+//! Arguments that decode into a tool's types go no further. Others are parsed into a value, known
+//! mistakes of models are corrected by the schema ([`Coercions`]), the schema is enforced, and all
+//! problems are reported in words that a model can act on ([`Problem`]). Accepted arguments have an
+//! identity ([`Fingerprint`]) and a canonical text.
 
 pub(crate) mod coerce;
 pub(crate) mod defaults;

@@ -1,5 +1,5 @@
-//! The slow path of a call: arguments that did not decode are parsed, corrected and validated, or all their problems are
-//! reported.
+//! The slow path of a call: arguments that did not decode are parsed, corrected and validated, or
+//! all their problems are reported.
 
 use crate::arguments::coerce::{Coercions, JsonRepair, Notes, coerce};
 use crate::arguments::problem::{Problem, describe_value};
@@ -28,7 +28,8 @@ pub(crate) struct PreparedArguments {
     pub(crate) confirm_duplicate: Option<bool>,
 }
 
-/// Arguments that the fast path has parsed and their schema refuses, so that the slow path does not start again.
+/// Arguments that the fast path has parsed and their schema refuses, so that the slow path does not
+/// start again.
 #[derive(Debug)]
 pub struct RefusedArguments {
     pub(crate) parsed: ParsedValue,

@@ -177,8 +177,9 @@ pub(crate) fn report(tool: &str, problems: &[Problem], example: Option<&Value>) 
     text
 }
 
-/// Returns the known name that was probably meant: one that differs in case or separators, is the beginning or the end of
-/// `name` or the other way round, or is a few letters off. Returns the first of several equally near names.
+/// Returns the known name that was probably meant: one that differs in case or separators, is the
+/// beginning or the end of `name` or the other way round, or is a few letters off. Returns the
+/// first of several equally near names.
 ///
 /// ```
 /// use tool_core::arguments::nearest;
@@ -219,7 +220,8 @@ fn distance(left: &str, right: &str) -> Option<usize> {
         }
     };
     let (longer_by, max_edits) = (most - least, 1.max(most / 3));
-    // The comparison is the cost of an unknown name where there are many tools, and a difference in length is an edit each.
+    // The comparison is the cost of an unknown name where there are many tools, and a difference in
+    // length is an edit each.
     if longer_by <= max_edits {
         let edits = strsim::osa_distance(left, right);
         if edits <= max_edits && edits < least {
@@ -324,7 +326,8 @@ fn implied_type(map: &Map<String, Value>) -> Option<&'static str> {
 /// The number of alternatives that are described.
 const DESCRIBED: usize = 32;
 
-/// Joins the distinct descriptions of alternatives by "or". Of more than four, the rest is only counted.
+/// Joins the distinct descriptions of alternatives by "or". Of more than four, the rest is only
+/// counted.
 pub(crate) fn join_alternatives<T>(alternatives: &[T], describe: impl Fn(&T) -> String) -> String {
     let mut distinct: Vec<String> = Vec::new();
     for word in alternatives.iter().take(DESCRIBED).map(describe) {
@@ -401,7 +404,8 @@ fn exactly(map: &Map<String, Value>, least: &str, most: &str) -> Option<u64> {
     (map.get(most)?.as_u64()? == least).then_some(least)
 }
 
-/// Describes an object by its required properties, which distinguish the branches of a choice, or by its names.
+/// Describes an object by its required properties, which distinguish the branches of a choice, or
+/// by its names.
 fn object(map: &Map<String, Value>) -> String {
     let required = map
         .get("required")
@@ -423,7 +427,8 @@ fn object(map: &Map<String, Value>) -> String {
     }
 }
 
-/// The patterns by which schemars describes the keys of a map with numbers as keys, and others for the same.
+/// The patterns by which schemars describes the keys of a map with numbers as keys, and others for
+/// the same.
 const NATURAL_NAMES: &[&str] = &["^(0|[1-9]\\d*)$", "^\\d+$", "^[0-9]+$"];
 const INTEGER_NAMES: &[&str] = &["^(0|-?[1-9]\\d*)$", "^-?\\d+$", "^-?[0-9]+$"];
 

@@ -1,7 +1,8 @@
-//! Schemas that are given at run time. Tools with the same schema share it: one value, one text, one compiled form.
+//! Schemas that are given at run time. Tools with the same schema share it: one value, one text,
+//! one compiled form.
 //!
-//! A server or a document may give a thousand tools one large schema, and each form of it is several times larger than its
-//! text.
+//! A server or a document may give a thousand tools one large schema, and each form of it is
+//! several times larger than its text.
 
 use crate::arguments::equality::EqualityRules;
 use crate::schema::compiled::{CompiledSchema, Formats};
@@ -27,7 +28,8 @@ struct Definition {
     schema: Value,
     /// The length of the definition as JSON.
     bytes: usize,
-    /// True once it was checked together with all definitions that it leads to. Nothing leads from these to others.
+    /// True once it was checked together with all definitions that it leads to. Nothing leads from
+    /// these to others.
     is_sound: AtomicBool,
 }
 
@@ -57,7 +59,8 @@ impl fmt::Debug for SharedDefinition {
     }
 }
 
-/// All schemas that the parameters of a raw tool lead to by references, which other tools may share.
+/// All schemas that the parameters of a raw tool lead to by references, which other tools may
+/// share.
 ///
 /// [`FunctionTool::definitions`](crate::FunctionTool::definitions) gives them to a tool. They are published as `$defs` of its
 /// schema, and kept in memory once for all tools.
@@ -125,8 +128,9 @@ impl SharedDefinitions {
         })
     }
 
-    /// Returns the reason why the definitions do not compile. Those that are known to be sound lead to no other, so they
-    /// are no part of a circle, and are not compiled again. The compiled form is not kept.
+    /// Returns the reason why the definitions do not compile. Those that are known to be sound lead
+    /// to no other, so they are no part of a circle, and are not compiled again. The compiled form
+    /// is not kept.
     fn compile_problem(&self) -> Option<&str> {
         let compile = || {
             let members = &self.0.members;
@@ -200,7 +204,8 @@ struct InUse {
 }
 
 impl SharedSchema {
-    /// Returns the schema of draft 2020-12 that equals this one to the letter, if one is in use, and otherwise a new one.
+    /// Returns the schema of draft 2020-12 that equals this one to the letter, if one is in use,
+    /// and otherwise a new one.
     pub(crate) fn of(root: Value, definitions: Option<SharedDefinitions>) -> Arc<Self> {
         let root_text = root.to_string();
         let hash = FixedState::default().hash_one(&root_text);
@@ -354,7 +359,8 @@ impl SharedSchema {
 
     /// Returns the parameters by which calls are compared.
     pub(crate) fn equality(&self) -> &EqualityRules {
-        // Only the properties at the root have defaults that are filled in. One without any needs no definitions.
+        // Only the properties at the root have defaults that are filled in. One without any needs
+        // no definitions.
         self.equality.get_or_init(|| {
             let properties = self
                 .root

@@ -1,7 +1,8 @@
 //! The types that a tool takes as parameters.
 //!
-//! Generated code reaches a type only through the items of [`ToolParameter`], and never by a bound on a function: then all
-//! errors about the type are one and the same, and the compiler prints it once.
+//! Generated code reaches a type only through the items of [`ToolParameter`], and never by a bound
+//! on a function: then all errors about the type are one and the same, and the compiler prints it
+//! once.
 
 use crate::arguments::fields::{Flattened, Slot, ValueReader, from_text};
 use crate::schema::parameter::Parameter;
@@ -25,7 +26,8 @@ macro_rules! parameter_trait {
             fn from_text(text: &str) -> serde_json::Result<Self>;
         }
 
-        // Without this, the compiler reports serde's traits instead, and lists the types that implement them.
+        // Without this, the compiler reports serde's traits instead, and lists the types that
+        // implement them.
         #[diagnostic::do_not_recommend]
         impl<$($hint,)? T: JsonSchema + for<'de> Deserialize<'de>> $name $(<$hint>)? for T {
             const ROW: Parameter = Parameter::new::<T>("", "");
@@ -60,8 +62,8 @@ parameter_trait! {
 }
 
 parameter_trait! {
-    /// A parameter whose type has the name of a type in another crate. `Feature` is the feature of schemars that gives that
-    /// type a schema.
+    /// A parameter whose type has the name of a type in another crate. `Feature` is the feature of
+    /// schemars that gives that type a schema.
     #[diagnostic::on_unimplemented(
         message = "`{Self}` cannot be a tool parameter",
         label = "no model can fill this in",
@@ -71,7 +73,8 @@ parameter_trait! {
     ForeignParameter[Feature]
 }
 
-/// A type with a schema. `Feature` is the feature of schemars for the type in another crate that has its name.
+/// A type with a schema. `Feature` is the feature of schemars for the type in another crate that
+/// has its name.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no schema",
     label = "no model can fill this in",

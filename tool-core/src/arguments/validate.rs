@@ -169,7 +169,8 @@ impl<'v> ProblemReporter<'v> {
             .filter(|depth| *depth <= DEPTH)
             .ok_or(TooCostly)?;
         for keyword in &node.keywords {
-            // The parts of these are looked at one by one, and those that are accepted have no problems.
+            // The parts of these are looked at one by one, and those that are accepted have no
+            // problems.
             if keyword.is_conjunction() || !self.evaluation.satisfies(id, keyword, value)? {
                 self.keyword(id, keyword, value, path)?;
             }
@@ -511,7 +512,8 @@ impl<'v> ProblemReporter<'v> {
             .push(Problem::missing(path.key(name).pointer(), expected));
     }
 
-    /// Reports a failed `not`. In a tool's own schema that is two names of one parameter given together.
+    /// Reports a failed `not`. In a tool's own schema that is two names of one parameter given
+    /// together.
     fn refused(&mut self, schema: &Value, value: &Value, path: &Path<'_>) {
         let names = schema
             .get("required")
@@ -562,7 +564,8 @@ impl<'v> ProblemReporter<'v> {
                 meant.push(*id);
             }
         }
-        // A text may be meant for any form, and an array or object for the only one of its type or tag.
+        // A text may be meant for any form, and an array or object for the only one of its type or
+        // tag.
         let is_structure = value.is_array() || value.is_object();
         match (meant.as_slice(), possible.as_slice()) {
             ([only], _) => return self.node(*only, value, path),
@@ -585,8 +588,8 @@ impl<'v> ProblemReporter<'v> {
         Ok(forms)
     }
 
-    /// Returns false for a branch that is certainly not the one that was meant: the value has another type, an unknown
-    /// property or another constant.
+    /// Returns false for a branch that is certainly not the one that was meant: the value has
+    /// another type, an unknown property or another constant.
     fn fits(&mut self, id: NodeId, value: &'v Value) -> Result<bool, TooCostly> {
         let compiled = self.compiled;
         for keyword in &compiled.node(id).keywords {
@@ -747,7 +750,8 @@ fn common_tag(shapes: &[Shape]) -> Option<(String, Vec<Value>)> {
     Some((name.clone(), values))
 }
 
-/// The number of names that an unknown one is compared with, and of forms that a value without one is compared with.
+/// The number of names that an unknown one is compared with, and of forms that a value without one
+/// is compared with.
 const COMPARED: usize = 200;
 
 /// Returns the hint for an unknown name: the nearest known one, or those that there are.
@@ -766,7 +770,8 @@ fn hint_for(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// Returns the name of a required parameter with aliases: `anyOf: [{required: [name]}, {required: [alias]}]`.
+/// Returns the name of a required parameter with aliases:
+/// `anyOf: [{required: [name]}, {required: [alias]}]`.
 fn first_required_name<'v>(schemas: &[&'v Value]) -> Option<&'v str> {
     let single = |schema: &&Value| {
         let map = schema.as_object()?;
@@ -777,7 +782,8 @@ fn first_required_name<'v>(schemas: &[&'v Value]) -> Option<&'v str> {
     schemas.first()?.pointer("/required/0")?.as_str()
 }
 
-/// Checks values against a JSON Schema that is given at run time, for example the results of a tool that another process runs.
+/// Checks values against a JSON Schema that is given at run time, for example the results of a tool
+/// that another process runs.
 ///
 /// ```
 /// use serde_json::json;
@@ -808,8 +814,8 @@ impl SchemaChecker {
         }
     }
 
-    /// Reads `format` as a description that no value must fit, as draft 2020-12 has it by default. By default formats are
-    /// asserted.
+    /// Reads `format` as a description that no value must fit, as draft 2020-12 has it by default.
+    /// By default formats are asserted.
     #[must_use]
     pub fn annotates_formats(self) -> Self {
         Self {
@@ -823,7 +829,8 @@ impl SchemaChecker {
         self.schema.results(self.formats).is_valid(value)
     }
 
-    /// Returns all problems of a value, sorted by place. A schema that does not compile is a problem of every value.
+    /// Returns all problems of a value, sorted by place. A schema that does not compile is a
+    /// problem of every value.
     pub fn problems(&self, value: &Value) -> Vec<Problem> {
         validate_as(
             ValidationSubject::Result,
@@ -838,7 +845,8 @@ impl SchemaChecker {
 pub(crate) enum ValidationSubject {
     /// The arguments of a call. Problems go to the model that sent them, and show everything.
     Arguments,
-    /// The result of a tool. Problems go to the model, which would read the result, and show everything.
+    /// The result of a tool. Problems go to the model, which would read the result, and show
+    /// everything.
     Result,
     /// Settings. Problems go to logs, and show only the type and the length of strings and arrays.
     Settings,

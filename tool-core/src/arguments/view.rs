@@ -1,4 +1,5 @@
-//! The keywords of a schema that apply to one value: its own, those behind `$ref`, and those in `allOf`.
+//! The keywords of a schema that apply to one value: its own, those behind `$ref`, and those in
+//! `allOf`.
 
 use crate::schema::nullable::is_null_only;
 use crate::schema::type_set::TypeSet;
@@ -7,7 +8,8 @@ use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
 use std::cell::OnceCell;
 
-/// The number of schemas that a view holds. The others are missing: a user of the view that must not miss any checks this.
+/// The number of schemas that a view holds. The others are missing: a user of the view that must
+/// not miss any checks this.
 pub(crate) const MAX_PARTS: usize = 64;
 
 /// The schemas that a value must satisfy.
@@ -45,7 +47,8 @@ impl<'a> SchemaView<'a> {
         }
     }
 
-    /// Returns the view of a schema, and of the only branch beside `null` in each choice, as for an `Option`.
+    /// Returns the view of a schema, and of the only branch beside `null` in each choice, as for an
+    /// `Option`.
     pub(crate) fn with_only_branches(schema: &'a Value, root: &'a Value) -> Self {
         let mut view = Self::of(&[schema], root);
         let mut next = 0;
@@ -170,7 +173,8 @@ fn property_in<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value
         .filter(|patterns| !patterns.is_empty())
     {
         None => rest,
-        // With one pattern and no other names allowed, every accepted property is one of the pattern.
+        // With one pattern and no other names allowed, every accepted property is one of the
+        // pattern.
         Some(patterns) if patterns.len() == 1 && rest == Some(&Value::Bool(false)) => {
             patterns.values().next()
         }
@@ -196,8 +200,9 @@ pub(crate) fn property_names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a 
     names
 }
 
-/// Returns true if a schema accepts a property of that name explicitly. JSON Schema accepts any property that no keyword
-/// refuses. Here, only a schema with `additionalProperties` or without any assertion does.
+/// Returns true if a schema accepts a property of that name explicitly. JSON Schema accepts any
+/// property that no keyword refuses. Here, only a schema with `additionalProperties` or without any
+/// assertion does.
 pub(crate) fn accepts_property(schema: &Value, name: &str) -> bool {
     let root = schema;
     let Some(map) = walk::follow(root, schema).as_object() else {

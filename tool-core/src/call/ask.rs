@@ -45,15 +45,16 @@ pub struct Ask<'a, T> {
 impl RunContext {
     /// Asks the user a question in the middle of the call, and waits for the answer.
     ///
-    /// `T` is a `bool`, a number, a text, an enum of names, or a struct of these: a form that a person fills in. The answer is
-    /// checked as the arguments of a call are. The host answers by its own handler
-    /// ([`RuntimeBuilder::on_question`](crate::session::RuntimeBuilder::on_question)), and an MCP server asks the client's user
-    /// by elicitation.
+    /// `T` is a `bool`, a number, a text, an enum of names, or a struct of these: a form that a
+    /// person fills in. The answer is checked as the arguments of a call are. The host answers by
+    /// its own handler
+    /// ([`RuntimeBuilder::on_question`](crate::session::RuntimeBuilder::on_question)), and an MCP
+    /// server asks the client's user by elicitation.
     ///
     /// The time of the user does not count toward the call's deadline. It is bounded by
     /// [`Policy::question_timeout`](crate::Policy::question_timeout), or by [`within`](Ask::within). The wait ends at once when
-    /// the call is cancelled or its session ends. Do not ask for passwords, keys or other secrets: the answer passes through the
-    /// host or an MCP client, and the protocol forbids it.
+    /// the call is cancelled or its session ends. Do not ask for passwords, keys or other secrets:
+    /// the answer passes through the host or an MCP client, and the protocol forbids it.
     ///
     /// ```
     /// use tool_core::call::{Answer, Question};
@@ -101,10 +102,11 @@ impl RunContext {
         })
     }
 
-    /// Asks the user a question whose form is known at run time only, for example one of a server that the tool calls.
+    /// Asks the user a question whose form is known at run time only, for example one of a server
+    /// that the tool calls.
     ///
-    /// It has the limits of [`ask`](Self::ask). The form is checked first, as it may come from another program, and the answer
-    /// is checked against it.
+    /// It has the limits of [`ask`](Self::ask). The form is checked first, as it may come from
+    /// another program, and the answer is checked against it.
     ///
     /// ```
     /// use tool_core::call::{Answer, Question, RawQuestion};
@@ -132,7 +134,8 @@ impl RunContext {
     ///
     /// # Errors
     ///
-    /// Awaiting it returns an [`AskError`]: [`InvalidForm`](AskError::InvalidForm) with each problem of the form.
+    /// Awaiting it returns an [`AskError`]: [`InvalidForm`](AskError::InvalidForm) with each
+    /// problem of the form.
     pub fn ask_raw(&self, question: RawQuestion) -> Ask<'_, Answer<Value>> {
         Ask::new(self, move |ctx, key| {
             let form = question.checked_form()?;
@@ -140,7 +143,8 @@ impl RunContext {
         })
     }
 
-    /// Returns the time for which the call has waited for its user, which counts toward no deadline.
+    /// Returns the time for which the call has waited for its user, which counts toward no
+    /// deadline.
     pub fn waited_for_user(&self) -> Duration {
         self.asked_questions()
             .map_or(Duration::ZERO, CallQuestions::waited)
@@ -148,9 +152,10 @@ impl RunContext {
 
     /// Asks the user's model in the middle of the call, and waits for its answer.
     ///
-    /// The host answers by its own handler ([`RuntimeBuilder::on_sampling`](crate::session::RuntimeBuilder::on_sampling)), and
-    /// an MCP server asks the model of the client (`sampling/createMessage`). The user pays for it, and may change or refuse
-    /// it. The answer is text that the tool must not trust.
+    /// The host answers by its own handler
+    /// ([`RuntimeBuilder::on_sampling`](crate::session::RuntimeBuilder::on_sampling)), and an MCP
+    /// server asks the model of the client (`sampling/createMessage`). The user pays for it, and
+    /// may change or refuse it. The answer is text that the tool must not trust.
     ///
     /// The time and the number of these requests are bounded together with those of [`ask`](Self::ask), and the tokens by
     /// [`Policy::max_sampling_tokens`](crate::Policy::max_sampling_tokens).
@@ -199,9 +204,11 @@ impl RunContext {
 
     /// Asks for the folders that the user lets tools work with.
     ///
-    /// The host answers by its own handler ([`RuntimeBuilder::on_roots`](crate::session::RuntimeBuilder::on_roots)), and an MCP
-    /// server asks the client (`roots/list`). At most 1,000 are returned. Invisible characters of names are escaped, and a root
-    /// whose URI has some, or is too long, is left out. The requests are bounded together with those of [`ask`](Self::ask).
+    /// The host answers by its own handler
+    /// ([`RuntimeBuilder::on_roots`](crate::session::RuntimeBuilder::on_roots)), and an MCP server
+    /// asks the client (`roots/list`). At most 1,000 are returned. Invisible characters of names
+    /// are escaped, and a root whose URI has some, or is too long, is left out. The requests are
+    /// bounded together with those of [`ask`](Self::ask).
     ///
     /// ```
     /// use tool_core::call::{Root, RootsRequest};
@@ -242,7 +249,8 @@ impl RunContext {
         })
     }
 
-    /// Returns the nearest handler of a kind of request: that of the call, of the calls above it, or of its session.
+    /// Returns the nearest handler of a kind of request: that of the call, of the calls above it,
+    /// or of its session.
     pub(crate) fn handler<R: HostRequest>(
         &self,
         of: fn(&Handlers) -> Option<&Handler<R>>,
@@ -336,8 +344,9 @@ impl<'a, T: Send + 'static> Ask<'a, T> {
         }
     }
 
-    /// Names the request among those of its call. An MCP client of revision 2026-07-28 gets it under this name, and may send its
-    /// answer with the call itself. Defaults to a name that the host chooses.
+    /// Names the request among those of its call. An MCP client of revision 2026-07-28 gets it
+    /// under this name, and may send its answer with the call itself. Defaults to a name that the
+    /// host chooses.
     pub fn named(self, key: impl Into<String>) -> Self {
         Self {
             key: Some(key.into()),
@@ -354,8 +363,8 @@ impl<'a, T: Send + 'static> Ask<'a, T> {
         }
     }
 
-    /// Asks, and blocks the thread until the answer. For `blocking` tools, which are not `async`. The thread of the tool is
-    /// taken meanwhile.
+    /// Asks, and blocks the thread until the answer. For `blocking` tools, which are not `async`.
+    /// The thread of the tool is taken meanwhile.
     ///
     /// # Errors
     ///
@@ -363,7 +372,8 @@ impl<'a, T: Send + 'static> Ask<'a, T> {
     ///
     /// # Panics
     ///
-    /// Panics outside of tokio, and on a thread that drives futures, as that of a tool that is not `blocking`.
+    /// Panics outside of tokio, and on a thread that drives futures, as that of a tool that is not
+    /// `blocking`.
     pub fn blocking(self) -> Result<T, AskError> {
         Handle::current().block_on(self.into_future())
     }
@@ -399,14 +409,16 @@ impl<'a, T: Send + 'static> IntoFuture for Ask<'a, T> {
     }
 }
 
-/// Waits for the answer, while the clock of the call is paused. Ends with the call and with the time for the answer.
+/// Waits for the answer, while the clock of the call is paused. Ends with the call and with the
+/// time for the answer.
 async fn wait<T>(
     ctx: &RunContext,
     questions: &Arc<CallQuestions>,
     limit: Duration,
     answer: impl Future<Output = Result<T, AskError>>,
 ) -> Result<T, AskError> {
-    // `questions` exists before this check, so the end of the call is seen here, or it cancels `questions.ended`.
+    // `questions` exists before this check, so the end of the call is seen here, or it cancels
+    // `questions.ended`.
     if ctx.call_context().answered.load(Ordering::SeqCst) {
         return Err(AskError::Ended);
     }

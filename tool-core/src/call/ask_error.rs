@@ -4,8 +4,8 @@ use crate::arguments::Problem;
 use std::error::Error;
 use std::time::Duration;
 
-/// The reason for which a tool has no answer from the user, or from the user's client. `?` converts it to a [`ToolError`](struct@crate::ToolError) whose text
-/// says to the model what it can do.
+/// The reason for which a tool has no answer from the user, or from the user's client. `?` converts
+/// it to a [`ToolError`](struct@crate::ToolError) whose text says to the model what it can do.
 ///
 /// ```
 /// use tool_core::call::AskError;
@@ -24,8 +24,8 @@ pub enum AskError {
     /// There was no answer within this time. TIMEOUT.
     #[error("the user or the client did not answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
-    /// The call has asked as many questions as it may, or as many of its session wait as may wait. The text names the
-    /// limit. `BUDGET_EXCEEDED`.
+    /// The call has asked as many questions as it may, or as many of its session wait as may wait.
+    /// The text names the limit. `BUDGET_EXCEEDED`.
     #[error("too many questions: {0}")]
     TooMany(String),
     /// The call has ended or was cancelled, or its session has ended. CANCELLED.

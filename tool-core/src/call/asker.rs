@@ -1,5 +1,5 @@
-//! The way from a call to the handlers of what it asks; the number of its questions, and the time for which it waited for the
-//! answers.
+//! The way from a call to the handlers of what it asks; the number of its questions, and the time
+//! for which it waited for the answers.
 
 use crate::call::handlers::{Handlers, SharedHandlers};
 use futures_util::task::AtomicWaker;
@@ -133,7 +133,8 @@ impl CallQuestions {
         times.before + times.since.map_or(Duration::ZERO, |since| since.elapsed())
     }
 
-    /// Returns the time for which questions have waited, or `None` while one waits. The call is polled again after that.
+    /// Returns the time for which questions have waited, or `None` while one waits. The call is
+    /// polled again after that.
     pub(crate) fn poll_waited(&self, cx: &Context<'_>) -> Option<Duration> {
         self.waker.register(cx.waker());
         let times = self.times.lock();

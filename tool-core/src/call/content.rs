@@ -7,7 +7,8 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// A part of a result, for models that take more than text. A tool returns one part or a `Vec` of them.
+/// A part of a result, for models that take more than text. A tool returns one part or a `Vec` of
+/// them.
 ///
 /// ```
 /// use tool_core::{Content, RunContext, ToolContext, tool};
@@ -136,13 +137,15 @@ impl Content {
         }
     }
 
-    /// The maximum number of bytes of a part that is created from bytes or a file. In base64 it fits into a result.
+    /// The maximum number of bytes of a part that is created from bytes or a file. In base64 it
+    /// fits into a result.
     pub const MAX_BYTES: usize = 700 * 1024;
 
     /// Creates a part from the bytes of a text, an image, a sound or a PDF document.
     ///
-    /// The first bytes decide its type: PNG, JPEG, GIF, `WebP`, BMP, TIFF, AVIF, HEIC, WAV, MP3, Ogg, FLAC, AAC, AIFF, M4A or PDF.
-    /// Other bytes must be text in UTF-8. A PDF document becomes a resource with a `data:` URI.
+    /// The first bytes decide its type: PNG, JPEG, GIF, `WebP`, BMP, TIFF, AVIF, HEIC, WAV, MP3,
+    /// Ogg, FLAC, AAC, AIFF, M4A or PDF. Other bytes must be text in UTF-8. A PDF document becomes
+    /// a resource with a `data:` URI.
     ///
     /// ```
     /// use tool_core::Content;
@@ -163,8 +166,9 @@ impl Content {
     /// Creates a part from a file. The file's first bytes decide its type, as in [`from_bytes`](Self::from_bytes), and its
     /// extension decides where they do not.
     ///
-    /// The file is read on tokio's blocking pool. A relative path starts at the program's working directory. A tool whose
-    /// path comes from the model must check it first: this reads every file that the program may read.
+    /// The file is read on tokio's blocking pool. A relative path starts at the program's working
+    /// directory. A tool whose path comes from the model must check it first: this reads every file
+    /// that the program may read.
     ///
     /// ```
     /// use tool_core::call::ContentError;
@@ -235,7 +239,8 @@ pub enum ContentError {
         /// The path of the file.
         path: Option<PathBuf>,
     },
-    /// The file has the extension of an image, a sound or a document, and its bytes are of another kind.
+    /// The file has the extension of an image, a sound or a document, and its bytes are of another
+    /// kind.
     #[error(
         "expected {expected} by the extension, got {found}{}; correct the file or its name",
         of(Some(path))

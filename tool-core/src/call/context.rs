@@ -1,4 +1,5 @@
-//! The run context: the view that a running tool has of its call and its session, and the values that it takes from it.
+//! The run context: the view that a running tool has of its call and its session, and the values
+//! that it takes from it.
 
 use crate::call::asker::{Asker, CallQuestions, QuestionLimits};
 use crate::call::error::ToolError;
@@ -36,10 +37,11 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-/// The view that a tool has of the run it is part of: the call, the session, user data, state and cancellation.
+/// The view that a tool has of the run it is part of: the call, the session, user data, state and
+/// cancellation.
 ///
-/// A tool takes it as a parameter of type `&RunContext` or `RunContext`, at any position; the model does not see that
-/// parameter. Cloning is cheap, and a clone belongs to the same call.
+/// A tool takes it as a parameter of type `&RunContext` or `RunContext`, at any position; the model
+/// does not see that parameter. Cloning is cheap, and a clone belongs to the same call.
 ///
 /// ```
 /// use tool_core::{Mode, RunContext};
@@ -71,7 +73,8 @@ pub(crate) struct SessionContext {
     pub(crate) handle: Option<Weak<dyn SessionHandle>>,
 }
 
-/// The part of a run context that belongs to one call. Members that few tools use are created on first access.
+/// The part of a run context that belongs to one call. Members that few tools use are created on
+/// first access.
 #[derive(Default)]
 pub(crate) struct CallContext {
     pub(crate) call: Option<ToolCall>,
@@ -84,10 +87,11 @@ pub(crate) struct CallContext {
     pub(crate) uninterruptible: AtomicBool,
     /// The number of calls that the tool itself has made.
     pub(crate) nested_calls: AtomicU32,
-    /// The span of a call under caps, for work that is in no span, for example a task that was spawned without one.
+    /// The span of a call under caps, for work that is in no span, for example a task that was
+    /// spawned without one.
     pub(crate) span: OnceLock<Arc<OpenSpan>>,
-    /// The pending approvals of these calls. The host gets them with the response; the tool must not, as it might repeat a
-    /// token to the model.
+    /// The pending approvals of these calls. The host gets them with the response; the tool must
+    /// not, as it might repeat a token to the model.
     pub(crate) confirmations: OnceLock<Box<Mutex<Vec<Confirmation>>>>,
     /// True once the call's response has been made.
     pub(crate) answered: AtomicBool,
@@ -101,7 +105,8 @@ pub(crate) enum CallDeadline {
     After(CallInstant, Duration),
 }
 
-/// The operations of a session that a run context needs. The session implements it, so this module does not depend on it.
+/// The operations of a session that a run context needs. The session implements it, so this module
+/// does not depend on it.
 pub(crate) trait SessionHandle: Any + Send + Sync {
     /// Makes a call from inside another one, under the session's limits.
     fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse>;
@@ -144,7 +149,8 @@ impl RunContext {
         self.call.call.as_ref().map(ToolCall::id)
     }
 
-    /// Returns the call as the model made it: id, tool name and arguments. `None` outside a session.
+    /// Returns the call as the model made it: id, tool name and arguments. `None` outside a
+    /// session.
     pub fn function_call(&self) -> Option<&ToolCall> {
         self.call
             .call
@@ -174,10 +180,11 @@ impl RunContext {
         self.call.turn
     }
 
-    /// Returns a key that is the same for every attempt at the same call. Send it to services that accept idempotency keys.
+    /// Returns a key that is the same for every attempt at the same call. Send it to services that
+    /// accept idempotency keys.
     ///
-    /// The same call in another session has another key, even if that session is opened later under the same id. Outside a
-    /// session there is no key.
+    /// The same call in another session has another key, even if that session is opened later under
+    /// the same id. Outside a session there is no key.
     pub fn idempotency_key(&self) -> Option<&str> {
         let key = self.call.idempotency_key.get_or_init(|| {
             let call = self.call.call.as_ref()?;
@@ -197,7 +204,8 @@ impl RunContext {
             .downcast_ref()
     }
 
-    /// Returns the host's settings for the run, for example a language or a tenant. They are null if the host has set none.
+    /// Returns the host's settings for the run, for example a language or a tenant. They are null
+    /// if the host has set none.
     ///
     /// The settings of a toolset are separate: they reach its methods through `self`
     /// ([`Configure`](crate::Configure)).
@@ -222,7 +230,8 @@ impl RunContext {
         self.call.cancellation.get_or_init(CancellationToken::new)
     }
 
-    /// Returns the instant at which the call times out. The time for which it has waited for the user is added.
+    /// Returns the instant at which the call times out. The time for which it has waited for the
+    /// user is added.
     pub fn deadline(&self) -> Option<Instant> {
         match self.call.deadline? {
             CallDeadline::At(instant) => Some(instant),
@@ -237,13 +246,14 @@ impl RunContext {
         }
     }
 
-    /// Protects the call from now on: neither the user's interruption nor the model can cancel it. Call it before a step that must
-    /// not be cut off.
+    /// Protects the call from now on: neither the user's interruption nor the model can cancel it.
+    /// Call it before a step that must not be cut off.
     pub fn disallow_interruptions(&self) {
         self.call.uninterruptible.store(true, Ordering::Relaxed);
     }
 
-    /// Waits until the user has heard the current speech. Returns at once if there is none, and outside a session.
+    /// Waits until the user has heard the current speech. Returns at once if there is none, and
+    /// outside a session.
     pub async fn wait_for_playout(&self) {
         if let Some(session) = self.session_handle() {
             session.playout().await;
@@ -265,8 +275,9 @@ impl RunContext {
 
     /// Calls another tool from inside this one, under the same session's limits.
     ///
-    /// The nested call spends the same budget and fails beyond the policy's depth. Its id is this call's id, a dot and a
-    /// number: `call_1.1`. Outside a session the response is `SESSION_INACTIVE`.
+    /// The nested call spends the same budget and fails beyond the policy's depth. Its id is this
+    /// call's id, a dot and a number: `call_1.1`. Outside a session the response is
+    /// `SESSION_INACTIVE`.
     pub async fn call(
         &self,
         name: impl AsRef<str>,
@@ -291,8 +302,8 @@ impl RunContext {
         }
     }
 
-    /// Moves the pending approvals of a nested call to this call. Denies them if this call was answered already, because the
-    /// host would never see them.
+    /// Moves the pending approvals of a nested call to this call. Denies them if this call was
+    /// answered already, because the host would never see them.
     async fn keep_confirmations(
         &self,
         session: Arc<dyn SessionHandle>,
@@ -316,8 +327,8 @@ impl RunContext {
         response
     }
 
-    /// Spawns `work` on the tokio runtime, inside the span of this call. Under a cap on cost, the task is aborted once the call
-    /// has cost more than was left for it, even after its response.
+    /// Spawns `work` on the tokio runtime, inside the span of this call. Under a cap on cost, the
+    /// task is aborted once the call has cost more than was left for it, even after its response.
     pub fn spawn<F>(&self, work: F) -> tokio::task::JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
@@ -334,8 +345,8 @@ impl RunContext {
 
 /// # The state of the session
 impl RunContext {
-    /// Returns the session's state, or null outside a session. It is read-only: tools change it with intents, for example that
-    /// of [`set_state`](Self::set_state).
+    /// Returns the session's state, or null outside a session. It is read-only: tools change it
+    /// with intents, for example that of [`set_state`](Self::set_state).
     pub fn state(&self) -> &Value {
         self.call.state.get_or_init(|| {
             self.session_handle()
@@ -343,8 +354,8 @@ impl RunContext {
         })
     }
 
-    /// Returns a value of the session's state: the one that this call has set, otherwise the one from before the call. `None` if
-    /// there is none, and outside a session.
+    /// Returns a value of the session's state: the one that this call has set, otherwise the one
+    /// from before the call. `None` if there is none, and outside a session.
     ///
     /// # Errors
     ///
@@ -367,12 +378,12 @@ impl RunContext {
 
     /// Sets a value of the session's state.
     ///
-    /// The tool emits an intent, as [`emit`](Self::emit) does, and the session sets the value when the call has succeeded. A
-    /// call that fails sets nothing. Of two calls at the same time, the one that ends last wins, so a tool that changes a value
-    /// which it has read is `sequential`.
+    /// The tool emits an intent, as [`emit`](Self::emit) does, and the session sets the value when
+    /// the call has succeeded. A call that fails sets nothing. Of two calls at the same time, the
+    /// one that ends last wins, so a tool that changes a value which it has read is `sequential`.
     ///
-    /// In text the state is emptied at the next turn, and in voice it lasts as long as the session. A store that processes share
-    /// keeps it for all of them.
+    /// In text the state is emptied at the next turn, and in voice it lasts as long as the session.
+    /// A store that processes share keeps it for all of them.
     ///
     /// ```
     /// use tool_core::call::StateKey;
@@ -416,8 +427,8 @@ impl RunContext {
         });
     }
 
-    // Not for tools, which keep their values in the session's state. The packages of the project use it for what belongs to one
-    // process.
+    // Not for tools, which keep their values in the session's state. The packages of the project
+    // use it for what belongs to one process.
     #[doc(hidden)]
     pub fn session_memo<T: Any + Send + Sync + Default>(&self) -> Option<Arc<T>> {
         let session = self.session_handle()?;
@@ -432,7 +443,8 @@ impl RunContext {
         memo.downcast().ok()
     }
 
-    /// Emits an intent: a request to the runtime beside the result. A call's intents are part of its response, in order.
+    /// Emits an intent: a request to the runtime beside the result. A call's intents are part of
+    /// its response, in order.
     pub fn emit(&self, intent: Intent) {
         match intent.checked() {
             Ok(intent) => self.intents().lock().push(intent),
@@ -488,7 +500,8 @@ impl RunContext {
         }
     }
 
-    /// Returns the context of one call of `tool`: the same session, the given call, and its own intents.
+    /// Returns the context of one call of `tool`: the same session, the given call, and its own
+    /// intents.
     pub(crate) fn for_tool_in(&self, call: &Arc<CallContext>, tool: &Name) -> Self {
         let (session, call) = (Arc::clone(&self.session), Arc::clone(call));
         Self {
@@ -663,13 +676,15 @@ impl RunContextBuilder {
         self
     }
 
-    /// Sets the host's settings for the run. Defaults to null, which replaces settings that nest deeper than 128.
+    /// Sets the host's settings for the run. Defaults to null, which replaces settings that nest
+    /// deeper than 128.
     pub fn config(mut self, config: impl Into<Value>) -> Self {
         self.session.config = Arc::new(flat_or_null(config.into()));
         self
     }
 
-    /// Sets the session's state. Defaults to null, which replaces a state that nests deeper than 128.
+    /// Sets the session's state. Defaults to null, which replaces a state that nests deeper than
+    /// 128.
     pub fn state(mut self, state: Value) -> Self {
         self.call.state = OnceLock::from(Arc::new(flat_or_null(state)));
         self
@@ -786,8 +801,9 @@ impl<'a, T: FromRunContext<'a>> FromRunContext<'a> for Option<T> {
 /// # }
 /// ```
 ///
-/// The call fails with INTERNAL if the host has set none, and the reason is logged. Take an `Option<UserData<T>>` to
-/// handle that case in the tool, or implement [`FromRunContext`] for your own type to fail with AUTH.
+/// The call fails with INTERNAL if the host has set none, and the reason is logged. Take an
+/// `Option<UserData<T>>` to handle that case in the tool, or implement [`FromRunContext`] for your
+/// own type to fail with AUTH.
 ///
 /// ```
 /// use tool_core::{Mode, Runtime, ToolCall, ToolContext, UserData, tool};
@@ -828,8 +844,8 @@ impl<T> Deref for UserData<T> {
     }
 }
 
-/// User data of a host that a person runs: what to do if a tool misses other user data. The person reads it in the error of
-/// the call, and without it the error is for the log.
+/// User data of a host that a person runs: what to do if a tool misses other user data. The person
+/// reads it in the error of the call, and without it the error is for the log.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct MissingUserData(pub String);

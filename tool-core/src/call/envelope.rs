@@ -1,4 +1,5 @@
-//! The JSON form of a response: the envelope `{"ok", "data" | "error", "intents", "meta"}` and its published schema.
+//! The JSON form of a response: the envelope `{"ok", "data" | "error", "intents", "meta"}` and its
+//! published schema.
 
 use crate::call::content::Content;
 use crate::call::error::ErrorBody;
@@ -36,8 +37,9 @@ impl ToolResponse {
         }
     }
 
-    /// Returns the envelope with a member `content` if the model reads parts in place of the data, and a member `original` if another
-    /// server has sent the result, so that a response that is read back has them.
+    /// Returns the envelope with a member `content` if the model reads parts in place of the data,
+    /// and a member `original` if another server has sent the result, so that a response that is
+    /// read back has them.
     pub(crate) fn to_stored_json(&self) -> String {
         let text = self.to_json();
         let Some(optional) = &self.meta.optional else {
@@ -227,8 +229,8 @@ pub(crate) fn milliseconds(duration: Duration) -> f64 {
 
 /// Writes the envelope of a success without optional metadata.
 ///
-/// Nearly every response is of this kind, and a serializer would cost more than half of the call itself. A test compares
-/// the text with that of the serializer.
+/// Nearly every response is of this kind, and a serializer would cost more than half of the call
+/// itself. A test compares the text with that of the serializer.
 fn plain_success(data: &str, meta: &ResponseMeta<'_>) -> String {
     let mut text = String::with_capacity(data.len() + meta.tool().len() + MEMBERS);
     text.push_str(r#"{"ok":true,"data":"#);
@@ -257,7 +259,8 @@ fn plain_success(data: &str, meta: &ResponseMeta<'_>) -> String {
     text
 }
 
-/// Writes whole microseconds as milliseconds, in the digits in which `serde_json` writes that `f64`.
+/// Writes whole microseconds as milliseconds, in the digits in which `serde_json` writes that
+/// `f64`.
 fn push_milliseconds(text: &mut String, duration: Duration) {
     let micros = whole_micros(duration);
     let (whole, fraction) = (micros / 1000, micros % 1000);

@@ -14,7 +14,8 @@ use std::{fmt, io};
 /// The message that the model reads instead of an internal error's own text.
 pub(crate) const MASKED: &str = "An internal error occurred";
 
-/// The words in a message between the text of an error and the items that a stream had returned before it, as JSON.
+/// The words in a message between the text of an error and the items that a stream had returned
+/// before it, as JSON.
 pub(crate) const ITEMS_BEFORE_ERROR: &str = "\nIt had returned these items before the error: ";
 
 /// The maximum length of a message that the model reads, in characters. Longer ones are cut.
@@ -100,8 +101,8 @@ impl fmt::Display for ErrorKind {
     }
 }
 
-/// An error as a host reads it: that of a [`ToolResponse`](crate::ToolResponse::error), as the `error` member of the envelope, or that
-/// of a [`Reply`](crate::session::Reply::error).
+/// An error as a host reads it: that of a [`ToolResponse`](crate::ToolResponse::error), as the
+/// `error` member of the envelope, or that of a [`Reply`](crate::session::Reply::error).
 ///
 /// ```
 /// use tool_core::call::ErrorBody;
@@ -126,15 +127,16 @@ pub struct ErrorBody {
 }
 
 impl ErrorBody {
-    /// Returns the text of the error itself, without the items that a stream had returned before it.
+    /// Returns the text of the error itself, without the items that a stream had returned before
+    /// it.
     pub(crate) fn text(&self) -> &str {
         self.message
             .split_once(ITEMS_BEFORE_ERROR)
             .map_or(&self.message, |(text, _)| text)
     }
 
-    /// Returns true if the text of an internal error is hidden from the model. That of this process always is; one that was
-    /// read from JSON may not be.
+    /// Returns true if the text of an internal error is hidden from the model. That of this process
+    /// always is; one that was read from JSON may not be.
     pub(crate) fn is_masked(&self) -> bool {
         self.kind != ErrorKind::Internal || self.text() == MASKED
     }
@@ -158,7 +160,8 @@ impl From<ToolError> for ErrorBody {
     }
 }
 
-/// The error that a tool returns. The model reads its message, except that of an internal error, which goes to the log.
+/// The error that a tool returns. The model reads its message, except that of an internal error,
+/// which goes to the log.
 ///
 /// ```
 /// use tool_core::{ErrorKind, ToolError};
@@ -191,7 +194,8 @@ pub struct ToolError {
     message: String,
     retryable: bool,
     partial_side_effects: bool,
-    /// The tool ended in a way that it did not foresee (a panic, a timeout), so its effects are not known.
+    /// The tool ended in a way that it did not foresee (a panic, a timeout), so its effects are not
+    /// known.
     unexpected: bool,
 }
 
@@ -226,7 +230,8 @@ impl ToolError {
         cancelled => Cancelled, false;
         /// Creates the error of a call that may have run, or not, and is not repeated.
         unknown => Unknown, false;
-        /// Creates an internal error. The message goes to the log; the model reads `An internal error occurred`.
+        /// Creates an internal error. The message goes to the log; the model reads
+        /// `An internal error occurred`.
         internal => Internal, false;
     }
 
@@ -301,8 +306,8 @@ impl ToolError {
         self
     }
 
-    /// Converts to the error that the model reads, and logs an internal error's own text. A `harmless` tool has no
-    /// lasting effects, even where it ends unexpectedly.
+    /// Converts to the error that the model reads, and logs an internal error's own text. A
+    /// `harmless` tool has no lasting effects, even where it ends unexpectedly.
     pub(crate) fn into_body(self, tool: &str, harmless: bool) -> ErrorBody {
         let message = if self.unexpected {
             // The panic was logged where it was caught.
@@ -410,7 +415,8 @@ impl<T, E: Into<Box<dyn Error + Send + Sync>>> ResultExt<T> for Result<T, E> {
     }
 }
 
-/// Prints what the model does not read to standard error while a tool is developed, where no subscriber logs it.
+/// Prints what the model does not read to standard error while a tool is developed, where no
+/// subscriber logs it.
 pub(crate) fn print_unlogged(tool: &str, error: &str) {
     if cfg!(debug_assertions) && !tracing::dispatcher::has_been_set() {
         // Standard error may be closed.
@@ -425,8 +431,9 @@ pub(crate) fn print_unlogged(tool: &str, error: &str) {
 
 /// An error whose text was written for the model.
 ///
-/// `ToolError`, `String` and `&str` implement it, and `#[derive(ToolError)]` implements it for your own type. A tool may
-/// return any other `std::error::Error` or `anyhow::Error` too: that becomes INTERNAL, and its text goes to the log only.
+/// `ToolError`, `String` and `&str` implement it, and `#[derive(ToolError)]` implements it for your
+/// own type. A tool may return any other `std::error::Error` or `anyhow::Error` too: that becomes
+/// INTERNAL, and its text goes to the log only.
 ///
 /// ```
 /// use tool_core::call::IntoToolError;
@@ -513,8 +520,8 @@ impl<E: IntoToolError> IntoToolError for Box<E> {
 
 /// A list of errors that are reported together. It is never empty, and derefs to a slice.
 ///
-/// It displays one error a line, each with its causes. `Debug` shows the same, so that a `main` which returns the list
-/// prints it readably.
+/// It displays one error a line, each with its causes. `Debug` shows the same, so that a `main`
+/// which returns the list prints it readably.
 ///
 /// ```
 /// use tool_core::{ToolContext, tool};

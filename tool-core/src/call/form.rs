@@ -1,4 +1,5 @@
-//! Forms: the schema of a question's answer, as a person can fill it in, and the reading of the answer.
+//! Forms: the schema of a question's answer, as a person can fill it in, and the reading of the
+//! answer.
 
 use crate::arguments::coerce::Coercions;
 use crate::arguments::prepare::prepare;
@@ -24,10 +25,12 @@ const FIELD: &str =
     "a text, a number, an integer, a boolean, a choice of texts, or a list of such choices";
 /// The bytes of an answer.
 const MAX_ANSWER: usize = 64 << 10;
-/// The largest integer that a form in JavaScript keeps exact. Bounds beyond it are left to the runtime.
+/// The largest integer that a form in JavaScript keeps exact. Bounds beyond it are left to the
+/// runtime.
 const MAX_INTEGER: f64 = 9_007_199_254_740_991.0;
 
-/// The form of an answer. It shows as much of the schema as forms can, and the whole schema is enforced.
+/// The form of an answer. It shows as much of the schema as forms can, and the whole schema is
+/// enforced.
 pub(crate) struct Form {
     pub(crate) schema: Value,
     validator: Validator,
@@ -77,8 +80,8 @@ impl Form {
         }
     }
 
-    /// Reads an answer as the arguments of a call are read, or returns every problem. A field that the answer leaves out has the
-    /// form's default.
+    /// Reads an answer as the arguments of a call are read, or returns every problem. A field that
+    /// the answer leaves out has the form's default.
     pub(crate) fn read<T: DeserializeOwned>(&self, answer: Value) -> Result<T, AskError> {
         let Some(mut answer) = unless_too_deep(answer) else {
             return Err(AskError::InvalidAnswer(vec![Problem::too_deep(MAX_DEPTH)]));
@@ -132,7 +135,8 @@ fn decode<T: DeserializeOwned>(text: &str) -> Result<T, Problem> {
     )
 }
 
-/// Returns the part of a schema that a form can show, or a problem for each field that is none of a form.
+/// Returns the part of a schema that a form can show, or a problem for each field that is none of a
+/// form.
 fn shown(schema: &Value) -> Result<Value, Vec<Problem>> {
     let mut problems = Vec::new();
     for keyword in ["allOf", "dependentRequired", "unevaluatedProperties"] {

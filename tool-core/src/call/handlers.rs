@@ -60,7 +60,8 @@ impl SharedHandlers {
     }
 }
 
-/// The methods that set the handlers of a builder. The attributes say where they come from and what their default is.
+/// The methods that set the handlers of a builder. The attributes say where they come from and what
+/// their default is.
 macro_rules! handler_setters {
     ($(#[$attribute:meta])* |$this:ident| $handlers:expr) => {
         /// Sets the handler of the questions that tools ask the user in the middle of a call
@@ -87,7 +88,8 @@ macro_rules! handler_setters {
             self
         }
 
-        /// Sets the handler of the requests for the user's folders ([`RunContext::roots`](crate::RunContext::roots)).
+        /// Sets the handler of the requests for the user's folders
+        /// ([`RunContext::roots`](crate::RunContext::roots)).
         $(#[$attribute])*
         pub fn on_roots(
             mut self,
@@ -98,8 +100,9 @@ macro_rules! handler_setters {
             self
         }
 
-        /// Sets a function that takes the log messages of tools ([`RunContext::log`](crate::RunContext::log)), beside
-        /// `tracing`. It runs on the thread of the tool, so it must not wait.
+        /// Sets a function that takes the log messages of tools
+        /// ([`RunContext::log`](crate::RunContext::log)), beside `tracing`. It runs on the thread
+        /// of the tool, so it must not wait.
         $(#[$attribute])*
         pub fn on_log(mut self, listener: impl Fn(&$crate::call::log_message::LogMessage) + Send + Sync + 'static) -> Self {
             let $this = &mut self;
@@ -111,7 +114,8 @@ macro_rules! handler_setters {
 
 pub(crate) use handler_setters;
 
-/// The handlers of what one call, prompt or resource asks of the host. They come before those of the session. Cheap to clone.
+/// The handlers of what one call, prompt or resource asks of the host. They come before those of
+/// the session. Cheap to clone.
 ///
 /// ```
 /// use tool_core::call::{Answer, HostHandlers, Question};

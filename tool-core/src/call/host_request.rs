@@ -13,8 +13,9 @@ pub trait HostRequest: Send + Sized + 'static {
 
 /// Answers the requests of running tools.
 ///
-/// A function from a [`HostRequest`] to a future of its answer implements it. The future is dropped when the time for the
-/// answer is over, or when the call ends: its drop is the moment to take a form away.
+/// A function from a [`HostRequest`] to a future of its answer implements it. The future is dropped
+/// when the time for the answer is over, or when the call ends: its drop is the moment to take a
+/// form away.
 ///
 /// ```
 /// use tool_core::call::{Answer, Question};
@@ -30,12 +31,13 @@ pub trait HostRequest: Send + Sized + 'static {
 /// # Ok::<(), tool_core::RegistryErrors>(())
 /// ```
 pub trait RequestHandler<R: HostRequest>: Send + Sync + 'static {
-    /// Answers a request. The accepted answer to a [`Question`](super::Question) is an object that fits the question's schema; it is checked as
-    /// the arguments of a call are.
+    /// Answers a request. The accepted answer to a [`Question`](super::Question) is an object that
+    /// fits the question's schema; it is checked as the arguments of a call are.
     ///
     /// # Errors
     ///
-    /// Returns [`AskError::Unavailable`] if this user cannot be asked, and [`AskError::failed`] for other failures.
+    /// Returns [`AskError::Unavailable`] if this user cannot be asked, and [`AskError::failed`] for
+    /// other failures.
     fn ask(&self, request: R) -> BoxFuture<'static, Result<R::Answer, AskError>>;
 }
 

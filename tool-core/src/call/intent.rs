@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 /// A request of a tool to the runtime. Tools never change a session directly.
 ///
-/// In JSON it is an object whose `type` is the name: `{"type":"SET_PENDING_MESSAGE","message":"..."}`.
+/// In JSON it is an object whose `type` is the name:
+/// `{"type":"SET_PENDING_MESSAGE","message":"..."}`.
 ///
 /// ```
 /// use serde_json::json;
@@ -59,7 +60,8 @@ pub enum Intent {
 }
 
 impl Intent {
-    /// Creates an intent of the host. The name needs a namespace, so that it never collides with an intent of this crate.
+    /// Creates an intent of the host. The name needs a namespace, so that it never collides with an
+    /// intent of this crate.
     pub fn custom(name: impl Into<String>, payload: Value) -> Result<Self, String> {
         let name = name.into();
         let parts = name.split('.').collect::<Vec<_>>();

@@ -25,12 +25,13 @@ macro_rules! event {
 
 /// # Logs
 impl RunContext {
-    /// Logs a message: to `tracing` with the target `tool_core::log`, and to the session's client if it takes messages of
-    /// this level.
+    /// Logs a message: to `tracing` with the target `tool_core::log`, and to the session's client
+    /// if it takes messages of this level.
     ///
-    /// It never waits. An MCP server sends the message as `notifications/message`, and drops it if the client takes them too
-    /// slowly. The data are redacted by the policy's rules ([`Policy::redaction`](crate::Policy::redaction)) before they
-    /// leave the call. Messages after the end of the call reach `tracing` only.
+    /// It never waits. An MCP server sends the message as `notifications/message`, and drops it if
+    /// the client takes them too slowly. The data are redacted by the policy's rules
+    /// ([`Policy::redaction`](crate::Policy::redaction)) before they leave the call. Messages after
+    /// the end of the call reach `tracing` only.
     ///
     /// ```
     /// use tool_core::call::{LogLevel, LogMessage};

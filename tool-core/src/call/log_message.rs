@@ -78,6 +78,7 @@ pub struct LogMessage {
     pub level: LogLevel,
     /// The name that the tool gave the logger.
     pub logger: String,
-    /// The data, redacted. Data of more than 16,384 characters of JSON are the text of their beginning.
+    /// The data, redacted. Data of more than 16,384 characters of JSON are the text of their
+    /// beginning.
     pub data: Value,
 }

@@ -51,7 +51,8 @@ pub enum OutputKind {
     Stop,
 }
 
-/// The metadata of every response. Members that few responses have are boxed, so that most responses stay small.
+/// The metadata of every response. Members that few responses have are boxed, so that most
+/// responses stay small.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct BaseMeta {
     pub(crate) tool: Name,
@@ -60,7 +61,8 @@ pub(crate) struct BaseMeta {
     pub(crate) optional: Option<Box<OptionalMeta>>,
 }
 
-/// The metadata that few responses have. It serialises as members of `meta`, except the intents, which are beside it.
+/// The metadata that few responses have. It serialises as members of `meta`, except the intents,
+/// which are beside it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct OptionalMeta {
@@ -72,7 +74,8 @@ pub(crate) struct OptionalMeta {
     /// The result in the form in which another server has sent it.
     #[serde(skip)]
     pub(crate) original: Option<Original>,
-    /// The list of the items that a stream had returned before it failed, until the error's message has them.
+    /// The list of the items that a stream had returned before it failed, until the error's message
+    /// has them.
     #[serde(skip)]
     pub(crate) items_before_error: Option<String>,
     #[serde(skip_serializing_if = "CoercionNotes::is_empty")]
@@ -186,7 +189,8 @@ fn serialize_extra<S: Serializer>(
     )
 }
 
-/// The details of a pending approval, for the host's user interface. They are never encoded for the model.
+/// The details of a pending approval, for the host's user interface. They are never encoded for the
+/// model.
 ///
 /// ```
 /// use tool_core::{ErrorKind, Mode, Runtime, ToolCall, ToolContext, tool};
@@ -225,8 +229,8 @@ pub struct Confirmation {
     pub(crate) outcome: PendingOutcome,
 }
 
-/// The place of the response of a call that waits for approval, with a type of the session's. Without a place, the call waits
-/// in another process.
+/// The place of the response of a call that waits for approval, with a type of the session's.
+/// Without a place, the call waits in another process.
 #[derive(Clone, Default)]
 pub(crate) struct PendingOutcome(pub(crate) Option<Arc<dyn Any + Send + Sync>>);
 
@@ -284,8 +288,8 @@ impl<'a> ResponseMeta<'a> {
         self.meta.call_id.as_deref()
     }
 
-    /// Returns the time from the call's arrival to its response, without the time for which it waited for the user
-    /// ([`RunContext::ask`](crate::RunContext::ask)).
+    /// Returns the time from the call's arrival to its response, without the time for which it
+    /// waited for the user ([`RunContext::ask`](crate::RunContext::ask)).
     pub fn duration(&self) -> Duration {
         self.meta.duration
     }
@@ -321,7 +325,8 @@ impl<'a> ResponseMeta<'a> {
         self.optional()?.confirmation.as_ref()
     }
 
-    /// Returns the pending approvals of calls that the tool made itself. The tool does not see their tokens.
+    /// Returns the pending approvals of calls that the tool made itself. The tool does not see
+    /// their tokens.
     pub fn nested_confirmations(&self) -> &'a [Confirmation] {
         self.optional()
             .map_or(&[], |optional| &optional.nested_confirmations)
@@ -334,8 +339,9 @@ impl<'a> ResponseMeta<'a> {
             .chain(self.nested_confirmations())
     }
 
-    /// Returns true if the call did not begin because the session's store does not know the session any more: it has expired there,
-    /// the store has lost it, or another process has ended it. Open another session to make the call again.
+    /// Returns true if the call did not begin because the session's store does not know the session
+    /// any more: it has expired there, the store has lost it, or another process has ended it. Open
+    /// another session to make the call again.
     pub fn session_is_lost(&self) -> bool {
         self.optional()
             .is_some_and(|optional| optional.session_is_lost)

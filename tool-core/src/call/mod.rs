@@ -1,4 +1,5 @@
-//! Calls: the call itself, the run context that the tool sees, and the response with its data or error.
+//! Calls: the call itself, the run context that the tool sees, and the response with its data or
+//! error.
 //!
 //! | in a tool you want to | use |
 //! |---|---|

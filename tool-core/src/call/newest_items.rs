@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-/// The newest items, up to a number of items and of bytes. The newest item is kept whatever its size.
+/// The newest items, up to a number of items and of bytes. The newest item is kept whatever its
+/// size.
 pub(crate) struct NewestItems<T> {
     items: VecDeque<T>,
     /// The size of all items.

@@ -1,4 +1,5 @@
-//! Results and declarations in the form in which another server has sent them, for a server that passes them on.
+//! Results and declarations in the form in which another server has sent them, for a server that
+//! passes them on.
 
 use crate::call::truncation::{SizeUnit, Truncated};
 use std::fmt;
@@ -6,8 +7,8 @@ use std::sync::Arc;
 
 /// A result as its server has sent it, as JSON.
 ///
-/// It says more than the data and the parts of an output, which are what a model reads of it. The protocol of its server decides how it
-/// is shortened.
+/// It says more than the data and the parts of an output, which are what a model reads of it. The
+/// protocol of its server decides how it is shortened.
 #[doc(hidden)]
 #[derive(Clone)]
 pub struct Original {
@@ -75,7 +76,8 @@ impl PartialEq for Original {
     }
 }
 
-/// A part of an answer as its server has sent the answer: a message of a prompt, or contents of a resource.
+/// A part of an answer as its server has sent the answer: a message of a prompt, or contents of a
+/// resource.
 #[doc(hidden)]
 #[derive(Clone, Debug)]
 pub struct OriginalPart {

@@ -12,7 +12,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// A result with more than data: intents for the runtime, members of `meta`, and the kind of the result.
+/// A result with more than data: intents for the runtime, members of `meta`, and the kind of the
+/// result.
 ///
 /// ```
 /// use tool_core::{Intent, ToolOutput};
@@ -48,10 +49,12 @@ const RESERVED: [&str; 14] = [
 ];
 
 impl ToolOutput {
-    /// Creates a result with this data. Where the data does not serialise, the call fails with INTERNAL.
+    /// Creates a result with this data. Where the data does not serialise, the call fails with
+    /// INTERNAL.
     ///
-    /// Data that nests deeper than 128 does not serialise. If it nests deeper than 256, it is leaked, because dropping it
-    /// would recurse as deep. A tool that returns a `serde_json::Value` itself leaks nothing.
+    /// Data that nests deeper than 128 does not serialise. If it nests deeper than 256, it is
+    /// leaked, because dropping it would recurse as deep. A tool that returns a `serde_json::Value`
+    /// itself leaks nothing.
     pub fn new(data: impl Serialize) -> Self {
         encode_owned(data, MAX_BYTES).unwrap_or_else(|error| Self {
             data: Err(error),
@@ -68,8 +71,9 @@ impl ToolOutput {
         }
     }
 
-    /// Sets content parts that the model reads in place of the data, for example an image beside its description as data. They are
-    /// left out if they exceed the limit of the tool's result. The envelope has the data only.
+    /// Sets content parts that the model reads in place of the data, for example an image beside
+    /// its description as data. They are left out if they exceed the limit of the tool's result.
+    /// The envelope has the data only.
     ///
     /// ```
     /// use tool_core::call::ResultForm;
@@ -138,7 +142,8 @@ impl ToolOutput {
         self
     }
 
-    /// Sets a member of the response's `meta`. The envelope's own members cannot be set; an attempt becomes a warning.
+    /// Sets a member of the response's `meta`. The envelope's own members cannot be set; an attempt
+    /// becomes a warning.
     pub fn meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         let key = key.into();
         if RESERVED.contains(&&*key) {
@@ -166,7 +171,8 @@ impl ToolOutput {
         self
     }
 
-    /// Returns the data as compact JSON, or the text that the model reads if the data did not serialise.
+    /// Returns the data as compact JSON, or the text that the model reads if the data did not
+    /// serialise.
     pub fn data_json(&self) -> Result<&str, &'static str> {
         self.data.as_deref().map_err(|_| MASKED)
     }
@@ -258,7 +264,8 @@ impl IntoToolOutput for Vec<Content> {
 /// The maximum size of a result before any other limit applies. No model can read that much.
 pub(crate) const MAX_BYTES: usize = 1 << 20;
 
-/// Serialises `value` to compact JSON. A text longer than `bytes` is cut to valid JSON with a marker.
+/// Serialises `value` to compact JSON. A text longer than `bytes` is cut to valid JSON with a
+/// marker.
 pub(crate) fn encode<T: Serialize + ?Sized>(
     value: &T,
     bytes: usize,
@@ -305,7 +312,8 @@ const MAX_DROP_DEPTH: u32 = 256;
 /// The part of a value whose depth is measured, in bytes of JSON.
 const MEASURED_BYTES: usize = 16 << 20;
 
-/// Drops a value that was not written to its end, or leaks it where its own `Drop` could exceed the stack.
+/// Drops a value that was not written to its end, or leaks it where its own `Drop` could exceed the
+/// stack.
 #[cold]
 fn drop_or_leak<T: Serialize>(value: T) {
     let mut writer = JsonWriter::with_depth(MEASURED_BYTES, MAX_DROP_DEPTH);
@@ -352,7 +360,8 @@ impl BoundedArray {
         self.text.len() < self.bytes
     }
 
-    /// Creates the result of a call that fails after these items, which its message shows to the model.
+    /// Creates the result of a call that fails after these items, which its message shows to the
+    /// model.
     #[cold]
     pub(crate) fn fail(mut self, error: ToolError) -> ToolOutput {
         let is_empty = self.text.len() == 1;

@@ -21,8 +21,8 @@ pub struct ProgressUpdate {
     pub fraction: Option<f64>,
 }
 
-/// The receiver of a call's progress updates. It keeps them until [`take`](Self::take), and shows each one to its
-/// listener, if it has one.
+/// The receiver of a call's progress updates. It keeps them until [`take`](Self::take), and shows
+/// each one to its listener, if it has one.
 ///
 /// ```
 /// use tool_core::{Progress, RunContext, ToolContext, tool};
@@ -51,7 +51,8 @@ pub struct Progress {
     listener: Option<Arc<ProgressListener>>,
 }
 
-/// The updates that wait to be taken. Old ones are dropped, so that a chatty tool cannot fill memory.
+/// The updates that wait to be taken. Old ones are dropped, so that a chatty tool cannot fill
+/// memory.
 struct PendingUpdates {
     updates: Mutex<NewestItems<ProgressUpdate>>,
     /// True once the call was answered. Nothing is reported any more.
@@ -88,7 +89,8 @@ impl Reporting for Progress {
 type ProgressListener = dyn Fn(&ProgressUpdate) + Send + Sync;
 
 impl Progress {
-    /// Creates a progress that also shows each update to `listener`, on the tool's thread. A panic of the listener is logged.
+    /// Creates a progress that also shows each update to `listener`, on the tool's thread. A panic
+    /// of the listener is logged.
     pub fn listened(listener: impl Fn(&ProgressUpdate) + Send + Sync + 'static) -> Self {
         Self {
             pending: Arc::default(),
@@ -125,8 +127,8 @@ impl Progress {
         });
     }
 
-    /// Removes and returns the pending updates: at most the latest 1,000, whose messages have at most 1 MiB together. The
-    /// newest one is kept whatever its size.
+    /// Removes and returns the pending updates: at most the latest 1,000, whose messages have at
+    /// most 1 MiB together. The newest one is kept whatever its size.
     pub fn take(&self) -> Vec<ProgressUpdate> {
         self.pending.updates.lock().take()
     }
@@ -158,7 +160,8 @@ impl Progress {
     }
 }
 
-/// Calls a listener of the host. Its panic is logged, as a listener never changes the outcome of the tool.
+/// Calls a listener of the host. Its panic is logged, as a listener never changes the outcome of
+/// the tool.
 pub(crate) fn call_listener(of: &str, listener: impl FnOnce()) {
     if let Err(panic) = catch_unwind(AssertUnwindSafe(listener)) {
         let panic = Redaction::new().text(&text::of_panic(panic));

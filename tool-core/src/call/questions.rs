@@ -6,8 +6,8 @@ use serde_json::Value;
 
 /// A question of a running tool to the user, for the host to show.
 ///
-/// The message and the texts of the form may come from a model. Characters that a person does not see, or that change the
-/// order of others, are escaped in the message, and so are line ends.
+/// The message and the texts of the form may come from a model. Characters that a person does not
+/// see, or that change the order of others, are escaped in the message, and so are line ends.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Question {
@@ -19,18 +19,21 @@ pub struct Question {
     pub tool: String,
     /// The name that the tool gave the request ([`Ask::named`](super::Ask::named)).
     pub key: Option<String>,
-    /// The question, of at most 2,000 characters before they are escaped. It begins with the name of `asked_by`.
+    /// The question, of at most 2,000 characters before they are escaped. It begins with the name
+    /// of `asked_by`.
     pub message: String,
-    /// The form of the answer: the JSON schema of an object whose properties are texts, numbers, integers, booleans and
-    /// choices of texts. It is an `ElicitRequestFormParams.requestedSchema` of the Model Context Protocol. The form of a
+    /// The form of the answer: the JSON schema of an object whose properties are texts, numbers,
+    /// integers, booleans and choices of texts. It is an `ElicitRequestFormParams.requestedSchema`
+    /// of the Model Context Protocol. The form of a
     /// [`RawQuestion`](crate::call::RawQuestion) may also have titles, and lists of choices.
     pub schema: Value,
-    /// The address of a page on which the user is to do something, for example signing in, instead of filling in a form. The
-    /// answer is [`Accepted`](Answer::Accepted), with any value, once the user agrees to open it. Show the whole address
-    /// before, and open it in the user's own browser.
+    /// The address of a page on which the user is to do something, for example signing in, instead
+    /// of filling in a form. The answer is [`Accepted`](Answer::Accepted), with any value, once the
+    /// user agrees to open it. Show the whole address before, and open it in the user's own
+    /// browser.
     pub url: Option<String>,
-    /// The other program that asks, for example a server whose tool is called: the name that the host gave it. `None` if the
-    /// tool itself asks.
+    /// The other program that asks, for example a server whose tool is called: the name that the
+    /// host gave it. `None` if the tool itself asks.
     pub asked_by: Option<String>,
 }
 

@@ -1,4 +1,5 @@
-//! Questions whose form is known at run time only. They may come from another program, so their forms are checked first.
+//! Questions whose form is known at run time only. They may come from another program, so their
+//! forms are checked first.
 
 use crate::arguments::problem::Problem;
 use crate::call::ask_error::AskError;
@@ -9,10 +10,11 @@ use serde_json::{Map, Value, json};
 
 /// A question whose form is a JSON schema or a page. Asked by [`RunContext::ask_raw`](crate::RunContext::ask_raw).
 ///
-/// The form is that of the Model Context Protocol: an object of at most 50 properties, each a text, a number, an integer, a
-/// boolean, a choice of texts (`enum`, or `oneOf` with titles) or a list of choices. Keywords that no form has are ignored, and
-/// other types are refused. Names and choices have at most 200 visible characters. Descriptions and titles are cut to 2,000
-/// characters, and escaped as the message is.
+/// The form is that of the Model Context Protocol: an object of at most 50 properties, each a text,
+/// a number, an integer, a boolean, a choice of texts (`enum`, or `oneOf` with titles) or a list of
+/// choices. Keywords that no form has are ignored, and other types are refused. Names and choices
+/// have at most 200 visible characters. Descriptions and titles are cut to 2,000 characters, and
+/// escaped as the message is.
 ///
 /// ```
 /// use tool_core::call::RawQuestion;
@@ -60,7 +62,8 @@ impl RawQuestion {
         }
     }
 
-    /// Creates a question that the user answers by opening a page. Its text is at most 2,000 visible ASCII characters.
+    /// Creates a question that the user answers by opening a page. Its text is at most 2,000
+    /// visible ASCII characters.
     pub fn url(message: impl Into<String>, url: impl Into<String>) -> Self {
         Self {
             url: Some(url.into()),
@@ -68,7 +71,8 @@ impl RawQuestion {
         }
     }
 
-    /// Sets the program that asks. Its name begins the message, so that the user does not take it for the host.
+    /// Sets the program that asks. Its name begins the message, so that the user does not take it
+    /// for the host.
     #[must_use]
     pub fn asked_by(self, name: impl Into<String>) -> Self {
         Self {
@@ -313,7 +317,8 @@ impl Choices {
     }
 }
 
-/// Returns the choices of a field: an `enum`, whose titles may be in `enumNames`, or constants with titles.
+/// Returns the choices of a field: an `enum`, whose titles may be in `enumNames`, or constants with
+/// titles.
 fn choices(field: &Map<String, Value>, constants: &str) -> FieldResult<Option<Choices>> {
     const EXPECTED: &str = "1 to 500 choices, each a text of 1 to 200 visible characters";
     let refused = |got: &str| Err((EXPECTED, got.to_owned()));

@@ -15,8 +15,8 @@ use std::sync::Arc;
 /// The response to a call: data, or an error that the model can act on. Every call has exactly one.
 ///
 /// Its JSON, the envelope, is `{"ok":true,"data":..,"intents":[..],"meta":{..}}` or
-/// `{"ok":false,"error":{"type","message","retryable","partialSideEffects"},"meta":{..}}`. Two responses are equal if
-/// their data (as text), kind, error and metadata are equal.
+/// `{"ok":false,"error":{"type","message","retryable","partialSideEffects"},"meta":{..}}`. Two
+/// responses are equal if their data (as text), kind, error and metadata are equal.
 ///
 /// ```
 /// use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse, tool};
@@ -151,7 +151,8 @@ impl ToolResponse {
         self.result.map(Cow::into_owned).map_err(|error| *error)
     }
 
-    /// Returns the text that the model reads, without a copy if there is nothing to unescape. This is the
+    /// Returns the text that the model reads, without a copy if there is nothing to unescape. This
+    /// is the
     /// [`ModelResult::text`] of the plain form.
     pub fn into_text(self) -> String {
         match self {
@@ -191,7 +192,8 @@ impl ToolResponse {
             .map_or(&[], |optional| &optional.intents)
     }
 
-    /// Returns the result in the form in which another server has sent it, as JSON, for a server that passes it on.
+    /// Returns the result in the form in which another server has sent it, as JSON, for a server
+    /// that passes it on.
     #[doc(hidden)]
     pub fn original(&self) -> Option<&str> {
         Some(self.meta.optional.as_ref()?.original.as_ref()?.text())
@@ -334,7 +336,8 @@ pub struct ModelResult {
     pub is_error: bool,
     /// True if the model should reply. A stop sets it to false.
     pub reply: bool,
-    /// True if the text is an array of [`Content`] parts. Protocols that support such parts send them as parts.
+    /// True if the text is an array of [`Content`] parts. Protocols that support such parts send
+    /// them as parts.
     #[serde(default)]
     pub parts: bool,
     /// True if the text is not JSON: a text result, an error's message, or an empty text.
@@ -356,12 +359,14 @@ impl ModelResult {
 impl ToolResponse {
     /// Returns the text that the model reads.
     ///
-    /// The plain form of an error is its message, and that of an internal error is `An internal error occurred`. The plain
-    /// form of `()` and of a stop is empty. A text is given as it is, without JSON's quotes, and so is any value that
-    /// serialises as a text. Everything else is compact JSON. [`Content`](super::Content) parts are an array, with
+    /// The plain form of an error is its message, and that of an internal error is
+    /// `An internal error occurred`. The plain form of `()` and of a stop is empty. A text is given
+    /// as it is, without JSON's quotes, and so is any value that serialises as a text. Everything
+    /// else is compact JSON. [`Content`](super::Content) parts are an array, with
     /// [`ModelResult::parts`] set.
     ///
-    /// Neither form contains the [`Confirmation`](super::Confirmation), because its token approves the call.
+    /// Neither form contains the [`Confirmation`](super::Confirmation), because its token approves
+    /// the call.
     ///
     /// ```
     /// use tool_core::call::ResultForm;
@@ -450,7 +455,8 @@ impl ToolResponse {
     }
 }
 
-/// Makes a name that a model invented fit for display: control characters are escaped, and a long name is cut.
+/// Makes a name that a model invented fit for display: control characters are escaped, and a long
+/// name is cut.
 pub(crate) fn shorten_name(name: &str) -> String {
     truncate(&name.escape_debug().to_string(), 128)
 }

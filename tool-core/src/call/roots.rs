@@ -12,7 +12,8 @@ const MAX_NAME: usize = 200;
 
 /// A folder or a file that the user lets tools work with.
 ///
-/// It is what the client says. A tool that opens files must check the path as it checks one that a model gave.
+/// It is what the client says. A tool that opens files must check the path as it checks one that a
+/// model gave.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Root {

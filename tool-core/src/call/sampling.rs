@@ -75,8 +75,8 @@ pub struct SamplingRequest {
     pub speed_priority: Option<f64>,
     /// The importance of an able model, from 0 to 1.
     pub intelligence_priority: Option<f64>,
-    /// The other program that asks, for example a server whose tool is called: the name that the host gave it. Its texts are not
-    /// trusted. `None` if the tool itself asks.
+    /// The other program that asks, for example a server whose tool is called: the name that the
+    /// host gave it. Its texts are not trusted. `None` if the tool itself asks.
     pub asked_by: Option<String>,
 }
 
@@ -156,7 +156,8 @@ impl SamplingRequest {
     }
 }
 
-/// The answer of the user's model. It is text from outside of the program, as the arguments of a call are.
+/// The answer of the user's model. It is text from outside of the program, as the arguments of a
+/// call are.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SamplingAnswer {
@@ -166,9 +167,11 @@ pub struct SamplingAnswer {
     pub content: Vec<Content>,
     /// The name of the model that answered.
     pub model: String,
-    /// The reason for which the model stopped, for example `endTurn`, `stopSequence` and `maxTokens`, if it is known.
+    /// The reason for which the model stopped, for example `endTurn`, `stopSequence` and
+    /// `maxTokens`, if it is known.
     pub stop_reason: Option<String>,
-    /// The tokens, where they are known. They are recorded in a span of the model, and count toward the tool.
+    /// The tokens, where they are known. They are recorded in a span of the model, and count toward
+    /// the tool.
     pub usage: Option<TokenUsage>,
 }
 

@@ -9,7 +9,8 @@ use std::marker::PhantomData;
 
 /// The name of a value in a session's state, and its type.
 ///
-/// Tools read the value with [`RunContext::get_state`](crate::RunContext::get_state) and set it with
+/// Tools read the value with [`RunContext::get_state`](crate::RunContext::get_state) and set it
+/// with
 /// [`set_state`](crate::RunContext::set_state). The host reads it with
 /// [`SessionState::get`](crate::session::SessionState::get).
 ///
@@ -34,12 +35,14 @@ pub struct StateKey<T> {
 }
 
 impl<T> StateKey<T> {
-    /// Creates a key. The name needs a namespace, for example `shop.cart`, as it is also the name of a custom
+    /// Creates a key. The name needs a namespace, for example `shop.cart`, as it is also the name
+    /// of a custom
     /// [`Intent`](crate::Intent).
     ///
     /// # Panics
     ///
-    /// Panics if the name has less than two parts that are separated by dots. In a `const` this is a compile error.
+    /// Panics if the name has less than two parts that are separated by dots. In a `const` this is
+    /// a compile error.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
         assert!(

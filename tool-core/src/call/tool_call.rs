@@ -59,7 +59,8 @@ impl Eq for Cancellation {}
 impl ToolCall {
     /// Creates a call with arguments as text, bytes, a `Value` or a `RawValue`.
     ///
-    /// Bytes that are not UTF-8 are replaced and marked, so that the call is refused as invalid JSON.
+    /// Bytes that are not UTF-8 are replaced and marked, so that the call is refused as invalid
+    /// JSON.
     pub fn new<'a>(
         id: impl AsRef<str>,
         name: impl AsRef<str>,
@@ -69,7 +70,8 @@ impl ToolCall {
             ArgumentsText::Text(text) => text,
             ArgumentsText::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
                 Ok(text) => text.into(),
-                // A replacement inside a string alone would leave valid JSON, so the text begins with one.
+                // A replacement inside a string alone would leave valid JSON, so the text begins
+                // with one.
                 Err(error) => {
                     format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())).into()
                 }
@@ -98,8 +100,9 @@ impl ToolCall {
         self.text.get(..self.arguments).unwrap_or_default()
     }
 
-    /// Sets the session that makes the call, for a [`Runtime`](crate::Runtime) that serves several sessions as one
-    /// `tower::Service`. The call acts for the session's principal, so the id must not be a client's word alone.
+    /// Sets the session that makes the call, for a [`Runtime`](crate::Runtime) that serves several
+    /// sessions as one `tower::Service`. The call acts for the session's principal, so the id must
+    /// not be a client's word alone.
     pub fn in_session(mut self, id: impl Into<Arc<str>>) -> Self {
         self.options.get_or_insert_default().session = Some(id.into());
         self
@@ -116,8 +119,9 @@ impl ToolCall {
         self
     }
 
-    /// Sets a listener for the call's progress updates, beside that of its session. It runs on the tool's thread, so it must
-    /// not wait. It changes nothing about the response, and its panic is logged.
+    /// Sets a listener for the call's progress updates, beside that of its session. It runs on the
+    /// tool's thread, so it must not wait. It changes nothing about the response, and its panic is
+    /// logged.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool, RunContext};
@@ -163,8 +167,8 @@ impl ToolCall {
 
     handler_setters! {
         ///
-        /// It also serves the calls which the tool makes. It comes before the session's and the runtime's own, for a host that
-        /// serves a session over several connections.
+        /// It also serves the calls which the tool makes. It comes before the session's and the
+        /// runtime's own, for a host that serves a session over several connections.
         |call| call.own_handlers()
     }
 
@@ -242,7 +246,8 @@ impl ToolCall {
         self.unapproved()
     }
 
-    /// Replaces the arguments. An approval is dropped, because it was given for the other arguments.
+    /// Replaces the arguments. An approval is dropped, because it was given for the other
+    /// arguments.
     pub fn with_arguments(mut self, arguments: impl Into<String>) -> Self {
         let mut text = arguments.into();
         let length = text.len();

@@ -8,10 +8,12 @@ use serde::ser::SerializeStruct;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-/// A call is `{"id", "name", "arguments"}`. Arguments that are a JSON object stay as they are, byte for byte. Other arguments, for
-/// example those that are no JSON or that nest deeper than 100, are a text.
+/// A call is `{"id", "name", "arguments"}`. Arguments that are a JSON object stay as they are, byte
+/// for byte. Other arguments, for example those that are no JSON or that nest deeper than 100, are
+/// a text.
 ///
-/// Members of the host are left out: the session, the approval, listeners, handlers and the token that cancels the call.
+/// Members of the host are left out: the session, the approval, listeners, handlers and the token
+/// that cancels the call.
 impl Serialize for ToolCall {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut call = serializer.serialize_struct("ToolCall", 3)?;

@@ -103,7 +103,8 @@ pub(crate) fn close_partial(partial: &[u8], truncated: &Truncated) -> String {
 /// The text between the marker and the partial data.
 const PARTIAL: &str = r#","partial":"#;
 
-/// Returns `{"truncated":"...","partial":<the beginning, closed>}`, which cannot be mistaken for the whole data.
+/// Returns `{"truncated":"...","partial":<the beginning, closed>}`, which cannot be mistaken for
+/// the whole data.
 fn with_marker(prefix: &str, truncated: &Truncated) -> String {
     let total = truncated
         .total
@@ -120,7 +121,8 @@ fn with_marker(prefix: &str, truncated: &Truncated) -> String {
     )
 }
 
-/// Returns the longest valid JSON that begins like `prefix`, which is the beginning of a compact JSON text.
+/// Returns the longest valid JSON that begins like `prefix`, which is the beginning of a compact
+/// JSON text.
 fn close(prefix: &str) -> String {
     let mut scanner = PartialScanner::default();
     for (at, byte) in prefix.bytes().enumerate() {
@@ -187,7 +189,8 @@ impl PartialScanner {
         }
     }
 
-    /// Returns the end of a cut string, before an incomplete escape. The longest escape, `\uXXXX`, has six bytes.
+    /// Returns the end of a cut string, before an incomplete escape. The longest escape, `\uXXXX`,
+    /// has six bytes.
     fn string_end(&self, prefix: &str) -> usize {
         let length = |at: usize| {
             if prefix.as_bytes().get(at + 1) == Some(&b'u') {

@@ -1,4 +1,5 @@
-//! Actions: the same tools described as plain data, for a user interface that does not read JSON Schema.
+//! Actions: the same tools described as plain data, for a user interface that does not read JSON
+//! Schema.
 //!
 //! ```
 //! use tool_core::describe::ParameterType;
@@ -71,7 +72,8 @@ impl ToolsetActions {
 }
 
 impl ToolContext {
-    /// Returns the function tools as plain data, by toolset. Tools outside any toolset come last, under `functions`.
+    /// Returns the function tools as plain data, by toolset. Tools outside any toolset come last,
+    /// under `functions`.
     pub fn actions(&self) -> Vec<ToolsetActions> {
         let mut listed = HashSet::new();
         let mut all = Vec::new();
@@ -110,8 +112,9 @@ impl ToolContext {
 }
 
 impl Registry {
-    /// Returns the tools of all linked toolsets as plain data, sorted by the toolset's name, including toolsets that have
-    /// to be configured. Free functions come last, under `functions`. Defaults that an instance decides are left out.
+    /// Returns the tools of all linked toolsets as plain data, sorted by the toolset's name,
+    /// including toolsets that have to be configured. Free functions come last, under `functions`.
+    /// Defaults that an instance decides are left out.
     ///
     /// ```standalone_crate
     /// use tool_core::{Registry, tool};

@@ -1,4 +1,5 @@
-//! The manifest: every tool as data, with a version that is a hash of everything that a model or the runtime depends on.
+//! The manifest: every tool as data, with a version that is a hash of everything that a model or
+//! the runtime depends on.
 //!
 //! Write it where other programs read it, commit it, and let a build fail when it drifts:
 //!
@@ -66,8 +67,9 @@ use std::process::Command;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Manifest {
-    /// `1.0.` and the first 8 hexadecimal digits of the content's SHA-256. The content is everything that a model reads
-    /// and the runtime depends on. Commit, time, source locations and provider schemas are not part of it.
+    /// `1.0.` and the first 8 hexadecimal digits of the content's SHA-256. The content is
+    /// everything that a model reads and the runtime depends on. Commit, time, source locations and
+    /// provider schemas are not part of it.
     pub version: String,
     /// The first 8 hexadecimal digits of the commit, if there is one.
     pub git_commit: Option<String>,
@@ -84,8 +86,9 @@ impl Manifest {
     ///
     /// # Errors
     ///
-    /// Every problem: a schema that the meta-schema of draft 2020-12 refuses, a tool without a description, a guide
-    /// without a summary, or an example in a guide that the tool's schema refuses.
+    /// Every problem: a schema that the meta-schema of draft 2020-12 refuses, a tool without a
+    /// description, a guide without a summary, or an example in a guide that the tool's schema
+    /// refuses.
     pub fn build(tools: &ToolContext) -> Result<Self, ManifestErrors> {
         Ok(Self {
             git_commit: git_commit(),
@@ -121,7 +124,8 @@ impl Manifest {
         self
     }
 
-    /// Adds the declaration of each tool for each provider, by the provider's name. Adapters know these declarations.
+    /// Adds the declaration of each tool for each provider, by the provider's name. Adapters know
+    /// these declarations.
     ///
     /// ```
     /// use serde_json::{Map, json};
@@ -193,10 +197,11 @@ impl Manifest {
         ManifestErrors::check(self.drift_from(&Self::read(path)?))
     }
 
-    /// Returns the differences in content from the `written` manifest: the tools that were added, removed and changed, and
-    /// the members that changed.
+    /// Returns the differences in content from the `written` manifest: the tools that were added,
+    /// removed and changed, and the members that changed.
     ///
-    /// Commit, time and source locations are not content. Provider schemas count if this manifest has some.
+    /// Commit, time and source locations are not content. Provider schemas count if this manifest
+    /// has some.
     pub fn drift_from(&self, written: &Self) -> Vec<ManifestError> {
         let tools = self.tools.iter().chain(&written.tools);
         let ids = tools
@@ -229,8 +234,9 @@ pub fn check_manifest(tools: &ToolContext, path: impl AsRef<Path>) -> Result<(),
     Manifest::without_commit(tools)?.check(path)
 }
 
-/// Asserts the version of a context's manifest, so that a test fails at every unintended change of a schema, a
-/// description, a guide or an option. A default that an instance decides is part of a schema, so use fixed settings.
+/// Asserts the version of a context's manifest, so that a test fails at every unintended change of
+/// a schema, a description, a guide or an option. A default that an instance decides is part of a
+/// schema, so use fixed settings.
 ///
 /// ```
 /// use tool_core::{ToolContext, describe};
@@ -317,7 +323,8 @@ pub struct ManifestTool {
     /// The schema of the result, if its type has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The declaration for each provider, by the provider's name. Empty unless an adapter added them.
+    /// The declaration for each provider, by the provider's name. Empty unless an adapter added
+    /// them.
     #[serde(default)]
     pub provider_schemas: Map<String, Value>,
     /// The Rust path of the method; empty for a tool that was created at run time.
@@ -424,8 +431,8 @@ fn other_options(tool: &ToolDefinition) -> Map<String, Value> {
         .collect()
 }
 
-/// Returns the names of the options that are on, sorted. An option that is added later changes no version of a tool
-/// without it.
+/// Returns the names of the options that are on, sorted. An option that is added later changes no
+/// version of a tool without it.
 fn flags(flags: ToolAnnotations) -> Vec<String> {
     let mut names = flags.names().map(camel_case).collect::<Vec<_>>();
     names.sort();

@@ -1,8 +1,11 @@
-//! Tools as data: actions for a user interface, the manifest for other programs, and a search over descriptions.
+//! Tools as data: actions for a user interface, the manifest for other programs, and a search over
+//! descriptions.
 //!
-//! - [`ToolContext::actions`](crate::ToolContext::actions) lists the tools with their parameters, for a page or a menu on which a person picks one.
-//! - `Manifest` (feature `session`) describes all tools with their schemas and guides in `tool_registry.json`. You commit this file,
-//!   and a test tells you when the tools differ from it.
+//! - [`ToolContext::actions`](crate::ToolContext::actions) lists the tools with their parameters,
+//!   for a page or a menu on which a person picks one.
+//! - `Manifest` (feature `session`) describes all tools with their schemas and guides in
+//!   `tool_registry.json`. You commit this file, and a test tells you when the tools differ from
+//!   it.
 //! - [`ToolIndex`] finds tools by words.
 
 pub(crate) mod actions;

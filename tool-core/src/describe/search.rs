@@ -44,7 +44,8 @@ const DESCRIPTION: f64 = 1.0;
 const PARAMETER: f64 = 1.0;
 const DETAIL: f64 = 0.5;
 
-/// The constants of BM25: how much a repeated word counts, and how much a long text is held against a tool.
+/// The constants of BM25: how much a repeated word counts, and how much a long text is held against
+/// a tool.
 const SATURATION: f64 = 1.2;
 const LENGTH: f64 = 0.75;
 
@@ -73,8 +74,8 @@ impl ToolIndex {
         index
     }
 
-    /// Returns the names of the tools that match a query best, the best first. Tools without a word of the query are left
-    /// out.
+    /// Returns the names of the tools that match a query best, the best first. Tools without a word
+    /// of the query are left out.
     pub fn search(&self, query: &str, limit: usize) -> Vec<&str> {
         #[allow(clippy::cast_precision_loss, reason = "numbers of tools are small")]
         let number = |count: usize| count as f64;
@@ -150,7 +151,8 @@ fn add_parameters(weights: &mut FxHashMap<String, f64>, schema: &Value, depth: u
     }
 }
 
-/// Returns the words of a text in lower case and without endings. A name in camel case is several words.
+/// Returns the words of a text in lower case and without endings. A name in camel case is several
+/// words.
 fn words(text: &str) -> impl Iterator<Item = String> {
     const FREQUENT: [&str; 24] = [
         "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it",

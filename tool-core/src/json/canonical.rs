@@ -1,7 +1,8 @@
 //! Canonical JSON: equal values have the same text, and different values have different ones.
 //!
-//! Keys are sorted by their bytes, numbers are written by their exact value (`1.0` and `1e0` are `1`, an integer beyond
-//! 2^53 is not rounded), and there is no white space. Versions are hashed from it, and calls are compared by it.
+//! Keys are sorted by their bytes, numbers are written by their exact value (`1.0` and `1e0` are
+//! `1`, an integer beyond 2^53 is not rounded), and there is no white space. Versions are hashed
+//! from it, and calls are compared by it.
 
 use crate::json::number::exact;
 use crate::json::string::push_string;
@@ -14,7 +15,8 @@ pub(crate) fn canonical(value: &Value) -> String {
     canonical_exact(value, &RoundedNumbers::None)
 }
 
-/// Returns the canonical text of a value, with all digits of the integers that the value holds rounded.
+/// Returns the canonical text of a value, with all digits of the integers that the value holds
+/// rounded.
 pub(crate) fn canonical_exact(value: &Value, rounded: &RoundedNumbers) -> String {
     write(value, rounded, true)
 }

@@ -1,4 +1,5 @@
-//! A strict cursor over a JSON text: white space, punctuation, depth, and the values that generated code reads itself.
+//! A strict cursor over a JSON text: white space, punctuation, depth, and the values that generated
+//! code reads itself.
 
 use crate::json::error::{Error, begin_text};
 use crate::json::keys::{Key, ObjectKeys, OpenObjects};
@@ -20,7 +21,8 @@ pub struct Decoder<'de> {
     depth: u8,
     /// True after a value was ignored, until the struct that holds it has remembered its key.
     ignored: bool,
-    /// The keys of the open objects whose repetition no visitor finds. Allocated at the first such key.
+    /// The keys of the open objects whose repetition no visitor finds. Allocated at the first such
+    /// key.
     open_objects: Option<Box<OpenObjects<'de>>>,
     /// The probe whose text this is. None in a call.
     probe: Option<&'de SchemaProbe>,
@@ -65,8 +67,9 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// Reads the next key of the object that was entered, with its `:`. Returns `None` at the object's end. `first` is
-    /// true for the first call after [`Decoder::begin_object`]. The caller must find repeated keys.
+    /// Reads the next key of the object that was entered, with its `:`. Returns `None` at the
+    /// object's end. `first` is true for the first call after [`Decoder::begin_object`]. The caller
+    /// must find repeated keys.
     #[inline]
     pub fn next_key(&mut self, first: bool) -> Result<Option<Key<'de>>, Error> {
         match self.plain_key(first) {
@@ -75,8 +78,8 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// Consumes the next key if it is the given one, with quotes and colon, in the form that most texts have: with at most
-    /// one space, after the comma.
+    /// Consumes the next key if it is the given one, with quotes and colon, in the form that most
+    /// texts have: with at most one space, after the comma.
     #[inline]
     pub(crate) fn take_key(&mut self, first: bool, key: &str) -> bool {
         let rest = self.text.as_bytes().get(self.at..).unwrap_or_default();
@@ -104,8 +107,8 @@ impl<'de> Decoder<'de> {
         ends
     }
 
-    /// Reads the next key in the form that most texts have: without escapes, and with at most one space, after the
-    /// comma. Does nothing for any other form.
+    /// Reads the next key in the form that most texts have: without escapes, and with at most one
+    /// space, after the comma. Does nothing for any other form.
     fn plain_key(&mut self, first: bool) -> Option<&'de str> {
         let mut at = self.at;
         if !first {
@@ -140,8 +143,8 @@ impl<'de> Decoder<'de> {
         Ok(Some(key))
     }
 
-    /// Reads again the key of an entry that began, with its comma, at a place. An error is located that way, so that
-    /// keys are not kept until then.
+    /// Reads again the key of an entry that began, with its comma, at a place. An error is located
+    /// that way, so that keys are not kept until then.
     #[cold]
     fn key_at(&self, place: usize) -> Option<Key<'de>> {
         let mut decoder = Decoder::new(self.text);
@@ -195,7 +198,8 @@ impl<'de> Decoder<'de> {
         self.text.get(start..self.at).unwrap_or_default()
     }
 
-    /// Returns the byte at a place, or 0 at the end of the text. (A NUL in the text begins no token either.)
+    /// Returns the byte at a place, or 0 at the end of the text. (A NUL in the text begins no token
+    /// either.)
     #[inline]
     fn byte(&self, at: usize) -> u8 {
         self.text.as_bytes().get(at).copied().unwrap_or(0)
@@ -297,8 +301,9 @@ impl<'de> Decoder<'de> {
         }
     }
 
-    /// Reads the string whose opening quote is the next byte, if it is well formed and holds no escape. Otherwise does
-    /// nothing. This is a function apart from [`Decoder::escaped_string`] so that its result fits two registers.
+    /// Reads the string whose opening quote is the next byte, if it is well formed and holds no
+    /// escape. Otherwise does nothing. This is a function apart from [`Decoder::escaped_string`] so
+    /// that its result fits two registers.
     pub(crate) fn plain_string(&mut self) -> Option<&'de str> {
         let start = self.at + 1;
         let end = run_end(self.text.as_bytes(), start);
@@ -348,7 +353,8 @@ impl<'de> Decoder<'de> {
         Error::unexpected_byte(self.text, self.at, message)
     }
 
-    /// Returns the error for a value of another kind than the expected one, or for text that is no value.
+    /// Returns the error for a value of another kind than the expected one, or for text that is no
+    /// value.
     #[cold]
     pub(crate) fn unexpected(&mut self, expected: &dyn de::Expected) -> Error {
         self.describe(expected).unwrap_or_else(|syntax| syntax)
@@ -471,7 +477,8 @@ impl<'de> Decoder<'de> {
         self.ignored
     }
 
-    /// Remembers the key of the entry at `place`, whose value was ignored, unless all keys of the object are remembered.
+    /// Remembers the key of the entry at `place`, whose value was ignored, unless all keys of the
+    /// object are remembered.
     #[cold]
     pub(crate) fn insert_ignored_key(
         &mut self,

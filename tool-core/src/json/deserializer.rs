@@ -1,4 +1,5 @@
-//! The decoder as serde's `Deserializer`: each kind of Rust type is read from one kind of JSON value.
+//! The decoder as serde's `Deserializer`: each kind of Rust type is read from one kind of JSON
+//! value.
 
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
@@ -12,8 +13,8 @@ use serde::de::{
 };
 use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 
-/// Parses a text into a type, as tools parse their arguments: repeated keys are refused, and so are values that nest too
-/// deep.
+/// Parses a text into a type, as tools parse their arguments: repeated keys are refused, and so are
+/// values that nest too deep.
 ///
 /// ```
 /// use serde_json::Value;
@@ -28,8 +29,8 @@ use serde::{Deserialize, Deserializer, forward_to_deserialize_any};
 ///
 /// # Errors
 ///
-/// Returns an error with an [`offset`](Error::offset) if the text is not JSON, and one without an offset for a repeated
-/// key and for what the type does not take.
+/// Returns an error with an [`offset`](Error::offset) if the text is not JSON, and one without an
+/// offset for a repeated key and for what the type does not take.
 pub fn parse_strict<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
     let mut decoder = Decoder::new(text);
     let value = T::deserialize(&mut decoder)?;
@@ -390,8 +391,9 @@ struct ObjectAccess<'a, 'de> {
     keys: ObjectKeys,
     /// The place of the last entry, whose key is read again if its value fails.
     entry: usize,
-    /// True if every key is remembered, because a map's visitor would let the last of two win. A struct's visitor
-    /// refuses the second of a known key, so there only the keys of ignored values are remembered.
+    /// True if every key is remembered, because a map's visitor would let the last of two win. A
+    /// struct's visitor refuses the second of a known key, so there only the keys of ignored values
+    /// are remembered.
     unique: bool,
     first: bool,
     done: bool,
@@ -547,9 +549,9 @@ impl<'de> VariantAccess<'de> for VariantContent<'_, 'de> {
 struct MapKey<'de>(Key<'de>);
 
 impl MapKey<'_> {
-    /// Returns the key if it is an integer: digits, with a `-` before them where the type is signed. Leading zeros and
-    /// `-0` are refused, because with two spellings of one key an object could hold it twice. The published pattern
-    /// says the same.
+    /// Returns the key if it is an integer: digits, with a `-` before them where the type is
+    /// signed. Leading zeros and `-0` are refused, because with two spellings of one key an object
+    /// could hold it twice. The published pattern says the same.
     fn digits(&self, signed: bool, expected: &dyn Expected) -> Result<&str, Error> {
         let digits = if signed {
             self.0.strip_prefix('-').unwrap_or(&self.0)

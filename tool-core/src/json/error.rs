@@ -24,8 +24,8 @@ use thiserror::Error;
 #[error("{0}")]
 pub struct Error(Box<Details>);
 
-/// The bytes of words that the errors of one text get. serde tries the variants of an untagged enum one after the other and
-/// discards the errors of all but one, so a megabyte may make millions.
+/// The bytes of words that the errors of one text get. serde tries the variants of an untagged enum
+/// one after the other and discards the errors of all but one, so a megabyte may make millions.
 const WORDS: usize = 256 << 10;
 
 thread_local! {

@@ -9,8 +9,9 @@ pub type Key<'de> = Cow<'de, str>;
 /// The number of keys of one object that are compared one by one.
 pub(crate) const FEW: usize = 16;
 
-/// The remembered keys of all open objects. The first few keys of each object are on one stack, the others in one set
-/// with the place of their object. (The set's hasher has a random key, because keys come from outside.)
+/// The remembered keys of all open objects. The first few keys of each object are on one stack, the
+/// others in one set with the place of their object. (The set's hasher has a random key, because
+/// keys come from outside.)
 pub(crate) struct OpenObjects<'de> {
     few: Vec<Key<'de>>,
     many: Option<HashSet<(usize, Key<'de>)>>,

@@ -1,11 +1,13 @@
 //! JSON text: a strict decoder, a lenient parser, and a writer.
 //!
-//! The schema that a tool publishes is what it accepts, so the [decoder](decoder::Decoder) accepts exactly what a JSON
-//! Schema validator would: an object for a struct (never an array), a string for a unit variant (never an object), no
-//! repeated key, and `5.0` where an integer is expected. It decodes a text into typed arguments in one pass, borrows
-//! strings without escapes, and keeps no lines, columns or paths until something fails. The
-//! parser of the failure path is built on it and accepts repeated keys, so that it can report all of them. Where a runtime opts in,
-//! a text that is nearly JSON is repaired before. A reader that needs no values tells strings from the rest with a
+//! The schema that a tool publishes is what it accepts, so the [decoder](decoder::Decoder) accepts
+//! exactly what a JSON Schema validator would: an object for a struct (never an array), a string
+//! for a unit variant (never an object), no repeated key, and `5.0` where an integer is expected.
+//! It decodes a text into typed arguments in one pass, borrows strings without escapes, and keeps
+//! no lines, columns or paths until something fails. The parser of the failure path is built on it
+//! and accepts repeated keys, so that it can report all of them. Where a runtime opts in, a text
+//! that is nearly JSON is repaired before. A reader that needs no values tells strings from the
+//! rest with a
 //! [`StringScanner`].
 
 pub(crate) mod canonical;

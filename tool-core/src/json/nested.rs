@@ -1,4 +1,5 @@
-//! Values that nest deeper than recursion can follow. Dropping one, comparing it or writing it would end the process.
+//! Values that nest deeper than recursion can follow. Dropping one, comparing it or writing it
+//! would end the process.
 
 use crate::json::scan::outside_strings;
 use serde_json::Value;
@@ -6,7 +7,8 @@ use serde_json::Value;
 /// The deepest that a value may nest, as in texts.
 pub(crate) const MAX_DEPTH: usize = 128;
 
-/// The deepest that a value may nest which is stored. JSON parsers limit the depth, and a store wraps the value in others.
+/// The deepest that a value may nest which is stored. JSON parsers limit the depth, and a store
+/// wraps the value in others.
 pub(crate) const MAX_STORED_DEPTH: usize = 100;
 
 /// Returns true for a value that nests deeper than 128.

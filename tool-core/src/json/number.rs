@@ -1,5 +1,5 @@
-//! JSON numbers. Whole numbers of 64 bits are exact, however they are written; every other number is an `f64`, as in
-//! `serde_json::Value`. Where an integer is read, a number is exact or refused.
+//! JSON numbers. Whole numbers of 64 bits are exact, however they are written; every other number
+//! is an `f64`, as in `serde_json::Value`. Where an integer is read, a number is exact or refused.
 
 use crate::json::error::Error;
 use serde_json::{Number, Value};
@@ -51,8 +51,8 @@ fn byte(text: &str, at: usize) -> u8 {
     text.as_bytes().get(at).copied().unwrap_or(0)
 }
 
-/// Reads a non-negative integer of up to 19 digits, which cannot overflow, and returns the place behind it. Returns
-/// `None` for anything else.
+/// Reads a non-negative integer of up to 19 digits, which cannot overflow, and returns the place
+/// behind it. Returns `None` for anything else.
 #[inline]
 pub(crate) fn small_integer(text: &str, at: usize) -> Option<(u64, usize)> {
     let (value, end) = digit_run(text, at, 0);
@@ -64,7 +64,8 @@ pub(crate) fn small_integer(text: &str, at: usize) -> Option<(u64, usize)> {
     Some((value, end))
 }
 
-/// Appends the digits from `at` on to a value, which may wrap. Returns it with the place behind the digits.
+/// Appends the digits from `at` on to a value, which may wrap. Returns it with the place behind the
+/// digits.
 #[inline]
 fn digit_run(text: &str, mut at: usize, mut value: u64) -> (u64, usize) {
     loop {
@@ -119,7 +120,8 @@ fn decimal(text: &str, float: f64) -> ParsedNumber {
         .unwrap_or(ParsedNumber::Big(float))
 }
 
-/// Returns the digits of a whole number, however it is written: `1200` for `1.2e3`. Returns `None` for a fraction.
+/// Returns the digits of a whole number, however it is written: `1200` for `1.2e3`. Returns `None`
+/// for a fraction.
 fn whole_digits(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains(['.', 'e', 'E']) {
         return Some(Cow::Borrowed(text));
@@ -148,8 +150,8 @@ fn whole_digits(text: &str) -> Option<Cow<'_, str>> {
     )
 }
 
-/// Returns the text of a number that its float does not hold: all digits of a whole number, or the fraction as it is. From
-/// 2^127 on, the text of a float has fewer digits than the number.
+/// Returns the text of a number that its float does not hold: all digits of a whole number, or the
+/// fraction as it is. From 2^127 on, the text of a float has fewer digits than the number.
 #[inline]
 pub(crate) fn unheld(number: ParsedNumber, text: &str) -> Option<Cow<'_, str>> {
     match number {
@@ -170,8 +172,8 @@ fn short_negative(text: &str, at: usize) -> Option<(i64, usize)> {
     Some((0_i64.checked_sub_unsigned(value)?, end))
 }
 
-/// Reads a decimal of few digits without an exponent. Its digits and its divisor are exact as floats, so their quotient
-/// is rounded once, correctly.
+/// Reads a decimal of few digits without an exponent. Its digits and its divisor are exact as
+/// floats, so their quotient is rounded once, correctly.
 fn short_decimal(text: &str, at: usize) -> Option<(f64, usize)> {
     let negative = byte(text, at) == b'-';
     let start = at + usize::from(negative);
@@ -299,7 +301,8 @@ fn integral(float: f64) -> ParsedInteger {
 
 // Numbers by their exact value.
 
-/// Compares two JSON numbers by value. An integer beyond 2^53 is not rounded to compare it with a float.
+/// Compares two JSON numbers by value. An integer beyond 2^53 is not rounded to compare it with a
+/// float.
 pub(crate) fn compare(left: &Number, right: &Number) -> Ordering {
     if let (Some(left), Some(right)) = (exact(left), exact(right)) {
         return left.cmp(&right);
@@ -343,8 +346,8 @@ pub(crate) fn digits_of(number: &Number) -> String {
     }
 }
 
-/// Returns true if a number divided by another one, which is above zero, is whole. Both are taken as the decimals that
-/// they are written as, so that `0.3` is a multiple of `0.1`.
+/// Returns true if a number divided by another one, which is above zero, is whole. Both are taken
+/// as the decimals that they are written as, so that `0.3` is a multiple of `0.1`.
 pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
     let (Some((value, scale)), Some((step, step_scale))) =
         (decimal_parts(number), decimal_parts(divisor))
@@ -366,7 +369,8 @@ pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
     }
 }
 
-/// Returns the digits of the shortest decimal of a number, without its sign, and the power of ten that they count.
+/// Returns the digits of the shortest decimal of a number, without its sign, and the power of ten
+/// that they count.
 fn decimal_parts(number: &Number) -> Option<(u128, i32)> {
     if let Some(integer) = number
         .as_u64()

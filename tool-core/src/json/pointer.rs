@@ -19,8 +19,8 @@ pub(crate) fn cut_pointer(pointer: &str) -> String {
     format!("{}{MARK}", prefix(pointer, MAX_BYTES - MARK.len()))
 }
 
-/// The way to a value inside another one. Each step borrows the step before, so that a walk builds no text until a
-/// problem is found.
+/// The way to a value inside another one. Each step borrows the step before, so that a walk builds
+/// no text until a problem is found.
 #[derive(Clone, Copy)]
 pub(crate) struct Path<'p> {
     before: Option<&'p Path<'p>>,

@@ -1,14 +1,17 @@
-//! A probe: a text by which the requests of types for values are compared with what their schemas publish.
+//! A probe: a text by which the requests of types for values are compared with what their schemas
+//! publish.
 //!
-//! Decoding alone enforces a schema only if each type reads what its schema says. A derived type does, unless it knows
-//! further names (`#[serde(alias)]`, `#[serde(other)]`) or a field has a function of its own (`deserialize_with`); a type
-//! with its own `Deserialize` may read anything. No schema shows that, but each type must ask the decoder for every
-//! value. So each tool decodes one text before its first call, and the decoder reports the requests here.
+//! Decoding alone enforces a schema only if each type reads what its schema says. A derived type
+//! does, unless it knows further names (`#[serde(alias)]`, `#[serde(other)]`) or a field has a
+//! function of its own (`deserialize_with`); a type with its own `Deserialize` may read anything.
+//! No schema shows that, but each type must ask the decoder for every value. So each tool decodes
+//! one text before its first call, and the decoder reports the requests here.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A request of a type for a value: the method of `Deserializer` that it calls, with the names that it knows.
+/// A request of a type for a value: the method of `Deserializer` that it calls, with the names that
+/// it knows.
 #[derive(Clone, Copy)]
 pub(crate) enum Request<'a> {
     Any,
@@ -54,7 +57,8 @@ pub(crate) enum PublishedKind {
 }
 
 impl PublishedKind {
-    /// Returns true if a type that makes the request accepts no value of another kind than the published ones.
+    /// Returns true if a type that makes the request accepts no value of another kind than the
+    /// published ones.
     fn allows(&self, request: &Request<'_>) -> bool {
         match (self, request) {
             (Self::Anything, _)
@@ -98,10 +102,12 @@ pub(crate) struct ProbedPlace {
 pub(crate) struct SchemaProbe {
     /// A text with every property that the schema publishes.
     text: String,
-    /// The same text with one fault each: a variant that does not exist, a missing or an unknown property.
+    /// The same text with one fault each: a variant that does not exist, a missing or an unknown
+    /// property.
     faulty: Vec<String>,
-    /// The places by their addresses, as a flattened value is decoded by another decoder over a part of the text.
-    /// Flattened parameters have no place in the text and are under their numbers.
+    /// The places by their addresses, as a flattened value is decoded by another decoder over a
+    /// part of the text. Flattened parameters have no place in the text and are under their
+    /// numbers.
     places: HashMap<usize, ProbedPlace>,
     differs: AtomicBool,
 }
@@ -138,8 +144,8 @@ impl SchemaProbe {
         }
     }
 
-    /// Returns true if the types behind `decodes` enforce the schema: they decode the text by requests for what is
-    /// published, and refuse every faulty text.
+    /// Returns true if the types behind `decodes` enforce the schema: they decode the text by
+    /// requests for what is published, and refuse every faulty text.
     pub(crate) fn proves(&self, decodes: impl Fn(&str) -> bool) -> bool {
         decodes(&self.text)
             && !self.differs.load(Ordering::Relaxed)
@@ -147,7 +153,8 @@ impl SchemaProbe {
     }
 }
 
-/// Returns the address of an offset, which identifies a place also for decoders of a part of the text.
+/// Returns the address of an offset, which identifies a place also for decoders of a part of the
+/// text.
 pub(crate) fn address(text: &str, at: usize) -> usize {
     text.as_ptr().addr() + at
 }

@@ -9,8 +9,8 @@ use std::fmt;
 /// The name by which `serde_json` knows a raw value.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";
 
-/// JSON text that is embedded unchanged. Converting it to a `RawValue` would parse it again, so this uses `serde_json`'s
-/// protocol for raw values directly. A test compares the two.
+/// JSON text that is embedded unchanged. Converting it to a `RawValue` would parse it again, so
+/// this uses `serde_json`'s protocol for raw values directly. A test compares the two.
 pub(crate) struct RawJson<'a>(pub(crate) &'a str);
 
 impl Serialize for RawJson<'_> {
@@ -21,8 +21,9 @@ impl Serialize for RawJson<'_> {
     }
 }
 
-/// The text of any JSON value. From `serde_json` it is the text as it was sent. A deserializer that has parsed the value
-/// already, for example inside of an enum with a tag, gives it as compact JSON.
+/// The text of any JSON value. From `serde_json` it is the text as it was sent. A deserializer that
+/// has parsed the value already, for example inside of an enum with a tag, gives it as compact
+/// JSON.
 pub(crate) struct RawText(pub(crate) String);
 
 impl<'de> Deserialize<'de> for RawText {

@@ -1,25 +1,28 @@
 //! The repair of a text that is nearly JSON, for runtimes that opt in.
 //!
-//! The reader accepts one object in a defined superset of JSON, and writes it as JSON. The superset is what models write in
-//! place of JSON and can only mean one thing:
+//! The reader accepts one object in a defined superset of JSON, and writes it as JSON. The superset
+//! is what models write in place of JSON and can only mean one thing:
 //!
 //! - strings in `'`, `“”` or `‘’`, and `\'` in a string
 //! - line feeds, carriage returns and tabs in a string
 //! - names as keys, for example `{limit: 5}`
 //! - comments: `//`, `#` and `/* */`
 //! - one comma too many before a closing bracket
-//! - a missing comma between two members: before a key in quotes, after a space or, where a string is before it, a line end
+//! - a missing comma between two members: before a key in quotes, after a space or, where a string
+//!   is before it, a line end
 //! - `True`, `False` and `None`
 //! - white space of any kind
 //! - one object with a text around it, for example a code fence, and closing brackets after its end
 //!
-//! All else is refused: a text that ends early, strings with quotation marks that are not escaped, escapes that JSON has not,
-//! `NaN`, `Infinity`, numbers in another form, words as values, `=` for `:`, two commas, two objects. The crates for this
-//! (`llm_json`, ports of `json_repair`) complete a text that was cut and guess values, and those for a superset (`json5`,
-//! `jsonc-parser`) have no literals of Python and no line feeds in strings, and accept what is refused here.
+//! All else is refused: a text that ends early, strings with quotation marks that are not escaped,
+//! escapes that JSON has not, `NaN`, `Infinity`, numbers in another form, words as values, `=` for
+//! `:`, two commas, two objects. The crates for this (`llm_json`, ports of `json_repair`) complete
+//! a text that was cut and guess values, and those for a superset (`json5`, `jsonc-parser`) have no
+//! literals of Python and no line feeds in strings, and accept what is refused here.
 //!
-//! JSON in the superset means what it means as JSON, so the beginning of a JSON text is not repaired: its object is still open.
-//! Numbers are copied, and strings but for their quotation marks and escapes. The strict parser reads the result.
+//! JSON in the superset means what it means as JSON, so the beginning of a JSON text is not
+//! repaired: its object is still open. Numbers are copied, and strings but for their quotation
+//! marks and escapes. The strict parser reads the result.
 
 use crate::json::nested::MAX_DEPTH;
 use crate::json::string::push_escaped;
@@ -300,7 +303,8 @@ impl<'a> Reader<'a> {
         Some(())
     }
 
-    /// Copies a string, with its characters escaped as JSON wants them. `None`, with nothing read, if none is next.
+    /// Copies a string, with its characters escaped as JSON wants them. `None`, with nothing read,
+    /// if none is next.
     fn string(&mut self) -> Option<()> {
         let closing: &[char] = match self.peek()? {
             '"' => &['"'],

@@ -4,8 +4,8 @@ use crate::json::string::run_end;
 
 /// Tells the strings of a JSON text from the rest, in parts of any size.
 ///
-/// It knows strings and their escapes, and nothing else of the grammar. You can use it on a text that is cut off or is not
-/// JSON.
+/// It knows strings and their escapes, and nothing else of the grammar. You can use it on a text
+/// that is cut off or is not JSON.
 ///
 /// ```
 /// use tool_core::json::StringScanner;

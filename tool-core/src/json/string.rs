@@ -1,16 +1,18 @@
-//! JSON strings. Reading borrows a string without escapes; writing copies the runs between escapes. Both look for
-//! special characters eight bytes at a time.
+//! JSON strings. Reading borrows a string without escapes; writing copies the runs between escapes.
+//! Both look for special characters eight bytes at a time.
 
 use crate::json::error::Error;
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH: u64 = ONES << 7;
 
-/// Marks, in the high bit of its byte, the first of eight bytes that is special in a JSON string: a quote, a backslash
-/// or a control character. Later bytes may be marked wrongly, because a subtraction borrows from the bytes above.
+/// Marks, in the high bit of its byte, the first of eight bytes that is special in a JSON string: a
+/// quote, a backslash or a control character. Later bytes may be marked wrongly, because a
+/// subtraction borrows from the bytes above.
 #[inline]
 fn special(word: u64) -> u64 {
-    // Flipping bit 1 moves the quote (0x22) to 0x20, next to the control characters, which stay below it.
+    // Flipping bit 1 moves the quote (0x22) to 0x20, next to the control characters, which stay
+    // below it.
     let quote_or_control = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
     let backslash = (word ^ (ONES * 0x5C)).wrapping_sub(ONES);
     (quote_or_control | backslash) & !word & HIGH
@@ -20,8 +22,8 @@ fn is_special(byte: u8) -> bool {
     byte < b' ' || byte == b'"' || byte == b'\\'
 }
 
-/// Returns the number of bytes before the first that is special in a JSON string: a quote, a backslash or a control
-/// character. That is 8 if there is none.
+/// Returns the number of bytes before the first that is special in a JSON string: a quote, a
+/// backslash or a control character. That is 8 if there is none.
 ///
 /// ```
 /// use tool_core::json::run_length;
@@ -42,8 +44,8 @@ fn first_mark(marks: u64) -> usize {
 
 // Reading.
 
-/// Returns the place of the first byte from `at` on that is a quote, a backslash or a control character, or the end of the
-/// text.
+/// Returns the place of the first byte from `at` on that is a quote, a backslash or a control
+/// character, or the end of the text.
 ///
 /// ```
 /// use tool_core::json::run_end;
@@ -64,8 +66,8 @@ pub fn run_end(bytes: &[u8], mut at: usize) -> usize {
     at + special.unwrap_or(rest.len())
 }
 
-/// Reads the string whose opening quote is at `at`, as plain runs of which each but the last is followed by an escaped
-/// character. Returns the place behind the closing quote.
+/// Reads the string whose opening quote is at `at`, as plain runs of which each but the last is
+/// followed by an escaped character. Returns the place behind the closing quote.
 pub(crate) fn read_runs<'de>(
     text: &'de str,
     at: usize,

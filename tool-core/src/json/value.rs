@@ -1,5 +1,5 @@
-//! The lenient parse of the failure path. It gives a value even where keys repeat, so that all problems can be reported
-//! at once.
+//! The lenient parse of the failure path. It gives a value even where keys repeat, so that all
+//! problems can be reported at once.
 
 use crate::json::decoder::Decoder;
 use crate::json::error::Error;
@@ -20,12 +20,13 @@ pub(crate) struct ParsedValue {
     pub(crate) rounded: RoundedNumbers,
 }
 
-/// The number of repeated keys that are kept: one more than an answer lists, which shows that there are more.
+/// The number of repeated keys that are kept: one more than an answer lists, which shows that there
+/// are more.
 const MAX_DUPLICATES: usize = 21;
 
-/// The digits of the numbers that a value holds as the nearest float: integers beyond 64 bits, and fractions next to an
-/// integer. They are in a tree of the value's own shape. Integers of 2^127 and more are among them where the float holds
-/// them, because its text does not.
+/// The digits of the numbers that a value holds as the nearest float: integers beyond 64 bits, and
+/// fractions next to an integer. They are in a tree of the value's own shape. Integers of 2^127 and
+/// more are among them where the float holds them, because its text does not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum RoundedNumbers {
     /// The value holds no such integer.
@@ -164,7 +165,8 @@ impl Parser<'_> {
             items.push(item);
         }
         self.rounded = rounded;
-        // A vector begins with room for four values, which is most of the memory of many short arrays.
+        // A vector begins with room for four values, which is most of the memory of many short
+        // arrays.
         if items.len() * 2 < items.capacity() {
             items.shrink_to_fit();
         }

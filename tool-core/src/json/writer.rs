@@ -1,8 +1,10 @@
-//! JSON text from any value that serializes, written into a `String` and bounded in bytes and in depth.
+//! JSON text from any value that serializes, written into a `String` and bounded in bytes and in
+//! depth.
 //!
-//! The text is what `serde_json::to_string` writes, byte for byte. This serializer exists because `serde_json` writes
-//! strings byte by byte into a buffer of bytes and then checks it as UTF-8, which took a sixth of a call. Only functions
-//! with the value's type are generic here, so that little is compiled again in each user's crate.
+//! The text is what `serde_json::to_string` writes, byte for byte. This serializer exists because
+//! `serde_json` writes strings byte by byte into a buffer of bytes and then checks it as UTF-8,
+//! which took a sixth of a call. Only functions with the value's type are generic here, so that
+//! little is compiled again in each user's crate.
 
 use crate::json::string::{push_escaped, push_string};
 use crate::text::prefix;
@@ -29,8 +31,8 @@ pub(crate) struct JsonWriter {
     depth: u32,
     max_depth: u32,
     full: bool,
-    /// The limit, while the next string is to be written as it is. The limit in force is 0 then, so that every write
-    /// takes the slow path, which alone looks at this.
+    /// The limit, while the next string is to be written as it is. The limit in force is 0 then, so
+    /// that every write takes the slow path, which alone looks at this.
     verbatim: Option<usize>,
     /// True while the key of a map is written. JSON text is no key.
     in_key: bool,
@@ -42,7 +44,8 @@ impl JsonWriter {
         Self::with_depth(limit, MAX_DEPTH)
     }
 
-    /// Makes a writer that stops at `limit` bytes, or at containers that nest deeper than `max_depth`.
+    /// Makes a writer that stops at `limit` bytes, or at containers that nest deeper than
+    /// `max_depth`.
     pub(crate) fn with_depth(limit: usize, max_depth: u32) -> Self {
         let text = String::with_capacity(CAPACITY);
         Self {
@@ -61,7 +64,8 @@ impl JsonWriter {
         self.depth > self.max_depth
     }
 
-    /// Returns true if the limit stopped the writer. The text then holds all whole characters up to the limit.
+    /// Returns true if the limit stopped the writer. The text then holds all whole characters up to
+    /// the limit.
     pub(crate) fn is_full(&self) -> bool {
         self.full
     }
@@ -131,8 +135,8 @@ impl JsonWriter {
         self.close(brackets)
     }
 
-    /// Returns true if a string fits with up to six more characters around it, even if each of its bytes takes the six
-    /// bytes of the longest escape.
+    /// Returns true if a string fits with up to six more characters around it, even if each of its
+    /// bytes takes the six bytes of the longest escape.
     #[inline]
     fn surely_fits(&self, value: &str) -> bool {
         value.len() < self.room() / 8
@@ -186,7 +190,8 @@ impl JsonWriter {
 
     /// Writes part of a string.
     fn part(&mut self, value: &str) -> Result<(), WriteError> {
-        // An escape is no shorter than its character, so whatever is cut off here is beyond the limit in any case.
+        // An escape is no shorter than its character, so whatever is cut off here is beyond the
+        // limit in any case.
         let kept = prefix(value, self.room());
         push_escaped(&mut self.text, kept);
         if kept.len() < value.len() || self.text.len() > self.limit {
@@ -213,7 +218,8 @@ impl JsonWriter {
         self.push("\"")
     }
 
-    /// Writes the key of a map. A key that is not a string is quoted or refused as `serde_json` does it.
+    /// Writes the key of a map. A key that is not a string is quoted or refused as `serde_json`
+    /// does it.
     fn map_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), WriteError> {
         let (start, limit, depth) = (self.text.len(), self.limit, self.depth);
         self.in_key = true;
@@ -445,9 +451,11 @@ enum State {
     Verbatim,
 }
 
-/// Returns true for the name that `serde_json` gives to a struct of JSON text, and to its one field.
+/// Returns true for the name that `serde_json` gives to a struct of JSON text, and to its one
+/// field.
 fn is_verbatim(name: &str) -> bool {
-    // `Number` is such a struct where a crate of the build enables `serde_json`'s `arbitrary_precision`.
+    // `Number` is such a struct where a crate of the build enables `serde_json`'s
+    // `arbitrary_precision`.
     name == "$serde_json::private::RawValue" || name == "$serde_json::private::Number"
 }
 
@@ -600,7 +608,8 @@ impl SerializeStructVariant for Compound<'_> {
     }
 }
 
-/// The reason why a value does not serialize. It is a thin pointer, so that the writer's results fit a register.
+/// The reason why a value does not serialize. It is a thin pointer, so that the writer's results
+/// fit a register.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(crate) struct WriteError(Box<Cow<'static, str>>);

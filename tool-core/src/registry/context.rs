@@ -147,7 +147,8 @@ impl ToolContext {
     /// Calls a tool. This bare call decodes the arguments, catches panics and limits sizes; a
     /// [`Session`](crate::Session) enforces all other limits. Every call has a response.
     ///
-    /// A tool of a toolset with a `#[setup]` needs [`setup`](Self::setup) first. A session runs it by itself.
+    /// A tool of a toolset with a `#[setup]` needs [`setup`](Self::setup) first. A session runs it
+    /// by itself.
     ///
     /// `arguments` is JSON text, bytes, a `serde_json::Value` or a `RawValue`.
     pub fn call<'a>(
@@ -196,7 +197,8 @@ impl ToolContext {
     }
 
     /// Returns the definitions of all function tools as one JSON text, in order:
-    /// `[{"name":..,"description":..,"parameters":{..}},..]`. The text is built at first use and kept.
+    /// `[{"name":..,"description":..,"parameters":{..}},..]`. The text is built at first use and
+    /// kept.
     ///
     /// `declare` of `tool-adapters` gives them in the form of a provider.
     pub fn definitions_json(&self) -> &str {
@@ -205,7 +207,8 @@ impl ToolContext {
             .get_or_init(|| definitions_json(self.definitions()))
     }
 
-    /// Returns the definitions that a run sees: those of a `dynamic` toolset only if its predicate returns true.
+    /// Returns the definitions that a run sees: those of a `dynamic` toolset only if its predicate
+    /// returns true.
     pub fn definitions_for(&self, ctx: &RunContext) -> impl Iterator<Item = &ToolDefinition> {
         self.function_tools()
             .iter()
@@ -245,18 +248,20 @@ impl ToolContext {
             .and_then(|at| self.function_tools().get(at))
     }
 
-    /// Returns the toolsets that [`discover`](Self::discover) left out because they must be configured.
+    /// Returns the toolsets that [`discover`](Self::discover) left out because they must be
+    /// configured.
     pub fn unconfigured(&self) -> &[ToolsetMetadata] {
         &self.0.parts.unconfigured
     }
 
-    /// Returns the failures of toolsets that were left out because their setup failed. The tools of a session have those of
-    /// its opening: `session.tools().setup_failures()`.
+    /// Returns the failures of toolsets that were left out because their setup failed. The tools of
+    /// a session have those of its opening: `session.tools().setup_failures()`.
     pub fn setup_failures(&self) -> impl Iterator<Item = &SetupFailure> {
         self.0.parts.failed.iter().map(|failed| &failed.failure)
     }
 
-    /// Replaces all tools, and the prompts and resources of toolsets. Clones of the context keep the old ones.
+    /// Replaces all tools, and the prompts and resources of toolsets. Clones of the context keep
+    /// the old ones.
     ///
     /// # Errors
     ///
@@ -273,7 +278,8 @@ impl ToolContext {
         Ok(())
     }
 
-    /// Returns a context of the same tools with other coercions of arguments, for example for the tools that
+    /// Returns a context of the same tools with other coercions of arguments, for example for the
+    /// tools that
     /// [`discover`](Self::discover) has found.
     ///
     /// ```
@@ -293,10 +299,12 @@ impl ToolContext {
         Self::new(parts, self.0.tools.clone())
     }
 
-    /// Returns the context's memo of type `T`, which is created at first use. It holds values that are computed from the
-    /// context, for example its declarations for a provider: a context is frozen, so they stay valid.
+    /// Returns the context's memo of type `T`, which is created at first use. It holds values that
+    /// are computed from the context, for example its declarations for a provider: a context is
+    /// frozen, so they stay valid.
     ///
-    /// There is one memo of each type. The context that [`update_tools`](Self::update_tools) makes begins with none.
+    /// There is one memo of each type. The context that [`update_tools`](Self::update_tools) makes
+    /// begins with none.
     pub fn memo<T: Any + Send + Sync + Default>(&self) -> Arc<T> {
         let mut memos = self.0.memos.lock();
         let memo = memos
@@ -336,7 +344,8 @@ impl ToolContext {
         needs_setup.get(name)?.missing()
     }
 
-    /// Answers a call of a tool that is not offered. It names no tool that the caller may not call. The hint follows the names.
+    /// Answers a call of a tool that is not offered. It names no tool that the caller may not call.
+    /// The hint follows the names.
     #[cold]
     pub(crate) fn answer_without_tool(
         &self,
@@ -386,7 +395,8 @@ impl ToolContext {
             .or_else(|| session_resource.as_ref()?.upgrade())
     }
 
-    /// Returns the digest of the settings of the agent's toolsets; empty if the tools belong to no agent.
+    /// Returns the digest of the settings of the agent's toolsets; empty if the tools belong to no
+    /// agent.
     pub(crate) fn agent_settings(&self) -> &str {
         self.0.parts.agent_settings.as_deref().unwrap_or_default()
     }
@@ -396,7 +406,8 @@ impl ToolContext {
         self.0.parts.agent.as_ref()
     }
 
-    /// Returns a context of the same tools that holds their resource weakly. Its user holds the resource itself.
+    /// Returns a context of the same tools that holds their resource weakly. Its user holds the
+    /// resource itself.
     pub(crate) fn downgraded(&self) -> Self {
         let session_resource = self.shared_resource().as_ref().map(Arc::downgrade);
         let parts = ContextParts {
@@ -446,7 +457,8 @@ fn definitions_json<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>) -
 }
 
 impl PartialEq for ToolContext {
-    /// Compares by identity: function tools by name, provider tools and toolsets in any order, prompts and resources in order.
+    /// Compares by identity: function tools by name, provider tools and toolsets in any order,
+    /// prompts and resources in order.
     fn eq(&self, other: &Self) -> bool {
         fn same<T: ?Sized>(a: &[Arc<T>], b: &[Arc<T>]) -> bool {
             let all_in =
@@ -515,8 +527,8 @@ pub struct ToolContextBuilder {
 }
 
 impl ToolContextBuilder {
-    /// Adds a toolset by value or in an `Arc`, a `#[tool]` function by its name, or a tool. An instance that was added
-    /// before is ignored.
+    /// Adds a toolset by value or in an `Arc`, a `#[tool]` function by its name, or a tool. An
+    /// instance that was added before is ignored.
     pub fn with<M>(mut self, tool: impl IntoTool<M>) -> Self {
         match tool.into_tool() {
             Ok(tool) => self.parts.entries.push(tool),
@@ -530,7 +542,8 @@ impl ToolContextBuilder {
         tools.into_iter().fold(self, Self::with)
     }
 
-    /// Adds a prompt, or the name of a function with `#[prompt]`. An instance that was added before is ignored.
+    /// Adds a prompt, or the name of a function with `#[prompt]`. An instance that was added before
+    /// is ignored.
     pub fn with_prompt<M>(mut self, prompt: impl IntoPrompt<M>) -> Self {
         match prompt.into_prompt() {
             Ok(prompt) => self
@@ -544,7 +557,8 @@ impl ToolContextBuilder {
         self
     }
 
-    /// Adds a resource, or the name of a function with `#[resource]`. An instance that was added before is ignored.
+    /// Adds a resource, or the name of a function with `#[resource]`. An instance that was added
+    /// before is ignored.
     pub fn with_resource<M>(mut self, resource: impl IntoResource<M>) -> Self {
         match resource.into_resource() {
             Ok(resource) => self
@@ -570,8 +584,8 @@ impl ToolContextBuilder {
         self
     }
 
-    /// Sets the maximum size of a result in bytes. A longer result is cut. Defaults to 1 MiB. The `max_output` of a tool
-    /// is a separate limit.
+    /// Sets the maximum size of a result in bytes. A longer result is cut. Defaults to 1 MiB. The
+    /// `max_output` of a tool is a separate limit.
     pub fn max_output_bytes(mut self, bytes: usize) -> Self {
         self.parts.settings.output_bytes = bytes;
         self
@@ -585,8 +599,9 @@ impl ToolContextBuilder {
         self
     }
 
-    /// Builds the context of an agent from tools that were checked before; only their names are compared. The resource is
-    /// kept alive for as long as the context, or a context made of it, is used.
+    /// Builds the context of an agent from tools that were checked before; only their names are
+    /// compared. The resource is kept alive for as long as the context, or a context made of it, is
+    /// used.
     #[cfg(feature = "agents")]
     pub(crate) fn build_for_agent(
         mut self,
@@ -622,5 +637,6 @@ impl ToolContextBuilder {
     }
 }
 
-/// A resource that is released when its last reference is dropped, for example an agent's open toolsets.
+/// A resource that is released when its last reference is dropped, for example an agent's open
+/// toolsets.
 pub(crate) type SharedResource = Arc<dyn Any + Send + Sync>;

@@ -10,7 +10,8 @@ use crate::tool::registration::{
 use crate::tool::{SourceLocation, Tool, ToolsetFactory, ToolsetMetadata};
 use std::any::TypeId;
 
-/// All tools and toolsets that `#[tool]` and `#[toolset]` registered in the linked crates, sorted by name.
+/// All tools and toolsets that `#[tool]` and `#[toolset]` registered in the linked crates, sorted
+/// by name.
 ///
 /// ```standalone_crate
 /// use tool_core::{Registry, tool};
@@ -32,15 +33,16 @@ pub struct Registry {
 }
 
 impl ToolContext {
-    /// Builds a context of all linked tools that need no configuration: free functions, and toolsets whose type
-    /// implements `Default` and not `Configure`. Toolsets with `discover = false` are left out; one without `Default` or
-    /// `Configure` must say so.
+    /// Builds a context of all linked tools that need no configuration: free functions, and
+    /// toolsets whose type implements `Default` and not `Configure`. Toolsets with
+    /// `discover = false` are left out; one without `Default` or `Configure` must say so.
     ///
     /// A crate that no code refers to is not linked. `use my_tools as _;` links it.
     ///
     /// # Errors
     ///
-    /// Every problem: names that collide, invalid names, invalid schemas, toolsets that cannot be created.
+    /// Every problem: names that collide, invalid names, invalid schemas, toolsets that cannot be
+    /// created.
     pub fn discover() -> Result<Self, RegistryErrors> {
         Ok(Registry::discover()?.context())
     }
@@ -127,8 +129,8 @@ fn linked_published() -> Option<Box<PromptsAndResources>> {
     })
 }
 
-/// Reports toolsets of the same name, which settings and the manifest could not tell apart. `found` has the name and, if it
-/// is known, the location of each toolset.
+/// Reports toolsets of the same name, which settings and the manifest could not tell apart. `found`
+/// has the name and, if it is known, the location of each toolset.
 pub(crate) fn duplicate_names(
     mut found: Vec<(String, Option<SourceLocation>)>,
 ) -> Vec<RegistryError> {
@@ -146,7 +148,8 @@ pub(crate) fn duplicate_names(
     same.map(error).collect()
 }
 
-/// Reports parts whose type has no main block. Without the error their tools would be missing silently.
+/// Reports parts whose type has no main block. Without the error their tools would be missing
+/// silently.
 pub(crate) fn parts_without_toolset() -> Vec<RegistryError> {
     let owners = linked_toolsets()
         .map(|(linked, _)| (linked.id)())

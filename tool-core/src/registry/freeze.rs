@@ -110,7 +110,8 @@ pub(crate) struct FrozenTools {
 /// The maximum nesting of toolsets. A toolset that contains itself exceeds it.
 const MAX_DEPTH: usize = 32;
 
-/// Freezes the tools. `problems` are those found before. Tools that are already `validated` are only compared by name.
+/// Freezes the tools. `problems` are those found before. Tools that are already `validated` are
+/// only compared by name.
 pub(crate) fn freeze(
     tools: &[Tool],
     mut published: PromptsAndResources,
@@ -252,9 +253,9 @@ fn check_schemas(tool: &ToolDefinition) -> Vec<String> {
 /// The maximum size of a schema as JSON, in bytes.
 const SCHEMA_BYTES: usize = 1 << 20;
 
-/// Compiles the schemas that the meta-schema cannot fully check: a pattern may be no regular expression, a reference may
-/// have no target, and checking a value may have no bound. Generated schemas without references have none of these,
-/// unless a type writes its own.
+/// Compiles the schemas that the meta-schema cannot fully check: a pattern may be no regular
+/// expression, a reference may have no target, and checking a value may have no bound. Generated
+/// schemas without references have none of these, unless a type writes its own.
 fn check_compiled(tool: &ToolDefinition) -> Option<String> {
     let compiled = &tool.compiled;
     let bytes = compiled
@@ -299,8 +300,9 @@ fn check_compiled(tool: &ToolDefinition) -> Option<String> {
     Some(format!("the output schema does not compile: {error}"))
 }
 
-/// Removes repeated instances. Names that collide, exactly or in the form that a reader sees, are problems. A raw tool has
-/// its name from elsewhere, so only an equal name is one: declarations tell such names apart.
+/// Removes repeated instances. Names that collide, exactly or in the form that a reader sees, are
+/// problems. A raw tool has its name from elsewhere, so only an equal name is one: declarations
+/// tell such names apart.
 fn unique(tools: Vec<FunctionTool>, problems: &mut Vec<RegistryError>) -> Vec<FunctionTool> {
     let mut kept: Vec<FunctionTool> = Vec::with_capacity(tools.len());
     let (mut names, mut exact) = (

@@ -11,11 +11,12 @@ use std::sync::Arc;
 type Failed = Vec<(Arc<ToolsetInstance>, ToolError)>;
 
 impl ToolContext {
-    /// Sets up all toolsets concurrently, nested ones too, except those that are open. They stay open until
+    /// Sets up all toolsets concurrently, nested ones too, except those that are open. They stay
+    /// open until
     /// [`close`](Self::close).
     ///
-    /// Sessions set up their toolsets themselves, so only bare calls need it. Returns a context without the tools of toolsets
-    /// that failed, and the failures.
+    /// Sessions set up their toolsets themselves, so only bare calls need it. Returns a context
+    /// without the tools of toolsets that failed, and the failures.
     pub async fn setup(&self) -> (Self, Vec<SetupFailure>) {
         let results = for_each_toolset(self.instances(), ToolsetInstance::set_up).await;
         let (opened, failed) = split(self.instances(), results);
@@ -47,8 +48,8 @@ impl ToolContext {
             .collect()
     }
 
-    /// Sets up the toolsets that are not open, and keeps all of them open. The context that it returns lacks the tools of
-    /// toolsets that failed; it is `None` if all are open.
+    /// Sets up the toolsets that are not open, and keeps all of them open. The context that it
+    /// returns lacks the tools of toolsets that failed; it is `None` if all are open.
     pub(crate) async fn open(&self) -> (OpenToolsets, Option<Self>) {
         if let Some(open) = self
             .instances()
@@ -125,8 +126,8 @@ fn left_out(failed: &(Arc<ToolsetInstance>, ToolError)) -> FailedToolset {
     }
 }
 
-/// Removes toolsets that failed. A toolset with a failed one inside is replaced by the rest of it, and added to
-/// `enclosing`.
+/// Removes toolsets that failed. A toolset with a failed one inside is replaced by the rest of it,
+/// and added to `enclosing`.
 fn without(entry: &Tool, failed: &Failed, enclosing: &mut Vec<Arc<dyn Toolset>>) -> Option<Tool> {
     let Tool::Toolset(toolset) = entry else {
         return Some(entry.clone());

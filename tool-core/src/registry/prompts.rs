@@ -9,7 +9,8 @@ use crate::tool::{
     ResourceContents, TextArguments,
 };
 
-/// Prompts and resources, without a session. See [`Session`](crate::Session) for their use under its limits.
+/// Prompts and resources, without a session. See [`Session`](crate::Session) for their use under
+/// its limits.
 impl ToolContext {
     /// Returns all prompts, in order.
     pub fn prompts(&self) -> &[Prompt] {
@@ -28,8 +29,8 @@ impl ToolContext {
         published.prompts.get(*published.prompt_index.get(name)?)
     }
 
-    /// Returns the resource of that URI, with the values of its template's variables: the one that has exactly this URI, or
-    /// else the first whose template matches.
+    /// Returns the resource of that URI, with the values of its template's variables: the one that
+    /// has exactly this URI, or else the first whose template matches.
     pub fn resource(&self, uri: &str) -> Option<(&Resource, TextArguments)> {
         self.find_resource(uri, |_| true)
     }
@@ -38,7 +39,8 @@ impl ToolContext {
     ///
     /// # Errors
     ///
-    /// `NOT_FOUND` if the run sees no such prompt, `VALIDATION` if the arguments do not fit, and the error of the handler.
+    /// `NOT_FOUND` if the run sees no such prompt, `VALIDATION` if the arguments do not fit, and
+    /// the error of the handler.
     pub async fn get_prompt(
         &self,
         name: &str,
@@ -78,12 +80,13 @@ impl ToolContext {
         Ok(contents)
     }
 
-    /// Completes an argument of a prompt, or a variable of a resource's template, with panics caught and sizes limited.
+    /// Completes an argument of a prompt, or a variable of a resource's template, with panics
+    /// caught and sizes limited.
     ///
     /// # Errors
     ///
-    /// `NOT_FOUND` if the run sees no such prompt or resource, `VALIDATION` if it has no such argument, and the error of the
-    /// handler.
+    /// `NOT_FOUND` if the run sees no such prompt or resource, `VALIDATION` if it has no such
+    /// argument, and the error of the handler.
     pub async fn complete(
         &self,
         target: &CompletionTarget,

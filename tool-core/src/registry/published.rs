@@ -42,8 +42,8 @@ impl PromptsAndResources {
         );
     }
 
-    /// Removes repeated instances, and indexes the rest. Names and URIs that collide are problems. Returns `None` if there
-    /// are neither prompts nor resources.
+    /// Removes repeated instances, and indexes the rest. Names and URIs that collide are problems.
+    /// Returns `None` if there are neither prompts nor resources.
     pub(crate) fn freeze(self, problems: &mut Vec<Problem>) -> Option<Arc<Self>> {
         if self.prompts.is_empty() && self.resources.is_empty() {
             return None;
@@ -85,7 +85,8 @@ impl PromptsAndResources {
     }
 }
 
-/// Removes repeated instances, and indexes the rest by name. A name of two is a problem, worded by `duplicate`.
+/// Removes repeated instances, and indexes the rest by name. A name of two is a problem, worded by
+/// `duplicate`.
 fn index<T, D, H: ?Sized>(
     all: Vec<T>,
     parts: fn(&T) -> (&str, &Published<D, H>),

@@ -1,5 +1,5 @@
-//! The outer shape of a branch of `anyOf` or `oneOf`, and an index of branches by it: a tagged value is checked against
-//! the branch of its tag alone.
+//! The outer shape of a branch of `anyOf` or `oneOf`, and an index of branches by it: a tagged
+//! value is checked against the branch of its tag alone.
 
 use crate::schema::node::{Keyword, Node, NodeId};
 use crate::schema::type_set::TypeSet;
@@ -8,7 +8,8 @@ use serde_json::Value;
 
 /// The number of references and `allOf` that are followed to find a shape.
 const DEPTH: usize = 8;
-/// The number of nodes and listed strings that one shape looks at. A shape that stops early accepts more.
+/// The number of nodes and listed strings that one shape looks at. A shape that stops early accepts
+/// more.
 const STEPS: usize = 2_000;
 
 /// The values that a schema accepts, as far as its types, tags and required names say.

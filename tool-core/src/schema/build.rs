@@ -1,7 +1,7 @@
 //! The canonical schema of a tool's arguments, built from its parameter table.
 //!
-//! One schema is published and enforced. It is assembled from the schemars schema of each parameter's type, normalized,
-//! and merged with what the signature and `#[arg]` add.
+//! One schema is published and enforced. It is assembled from the schemars schema of each
+//! parameter's type, normalized, and merged with what the signature and `#[arg]` add.
 
 use crate::json::probe::SchemaProbe;
 use crate::json::string::push_string;
@@ -19,7 +19,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub(crate) struct CanonicalSchema {
     pub(crate) value: Value,
-    /// The value as compact JSON, with the parameters in the order of the signature, in which models read them.
+    /// The value as compact JSON, with the parameters in the order of the signature, in which
+    /// models read them.
     pub(crate) text: String,
     /// True if the types alone do not enforce all of it.
     pub(crate) needs_validator: bool,
@@ -32,7 +33,8 @@ pub(crate) struct CanonicalSchema {
 /// The rules by which a parameter is read.
 #[derive(Clone, Debug)]
 pub(crate) struct FieldRule {
-    /// The key of its entry with quotes and colon, as most texts have it. `None` for a flattened parameter.
+    /// The key of its entry with quotes and colon, as most texts have it. `None` for a flattened
+    /// parameter.
     pub(crate) key: Option<Box<str>>,
     pub(crate) null: NullMeaning,
 }
@@ -49,7 +51,8 @@ impl FieldRule {
     }
 }
 
-/// Checks the default and the examples of a parameter against its schema and `$defs`. Returns one line for each problem.
+/// Checks the default and the examples of a parameter against its schema and `$defs`. Returns one
+/// line for each problem.
 pub(crate) type ValueCheck = fn(&ResolvedParameter, &Value, &Map<String, Value>) -> Vec<String>;
 
 /// Makes the generator for the schemas of arguments.
@@ -132,7 +135,8 @@ pub(crate) fn normalize_result(mut schema: Value) -> Value {
 struct SchemaBuilder {
     properties: Map<String, Value>,
     required: Vec<String>,
-    /// The schema of properties without a name in the schema. Without one, unknown names are refused.
+    /// The schema of properties without a name in the schema. Without one, unknown names are
+    /// refused.
     additional: Option<Value>,
     /// Flattened types that are more than a list of properties.
     unions: Vec<Value>,
@@ -295,7 +299,8 @@ impl SchemaBuilder {
             .collect();
         if let Some(Value::Object(properties)) = map.remove("properties") {
             for (name, schema) in properties {
-                // Where one property of a type that may be absent is given, its required ones are, too.
+                // Where one property of a type that may be absent is given, its required ones are,
+                // too.
                 let others: Vec<&String> =
                     required.iter().filter(|other| **other != name).collect();
                 if may_be_absent && !others.is_empty() {
@@ -418,7 +423,8 @@ fn remove_closing(schema: &mut Value, root: &Value) {
             .iter()
             .any(|keyword| value.get(keyword) == Some(&Value::Bool(false)))
     };
-    // A named branch that closes itself is written out here, because others may refer to it as it is.
+    // A named branch that closes itself is written out here, because others may refer to it as it
+    // is.
     let target = walk::follow(root, schema);
     if is_closed(target) {
         *schema = target.clone();

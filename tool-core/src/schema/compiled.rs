@@ -1,7 +1,8 @@
-//! A schema compiled into nodes: its keywords by their meaning, its references resolved, its patterns ready.
+//! A schema compiled into nodes: its keywords by their meaning, its references resolved, its
+//! patterns ready.
 //!
-//! A schema is refused if its checking could not be bounded: if it leads back to itself at one value, is nested too
-//! deep, or has patterns that are too large.
+//! A schema is refused if its checking could not be bounded: if it leads back to itself at one
+//! value, is nested too deep, or has patterns that are too large.
 
 use crate::schema::branches::BranchIndex;
 use crate::schema::constraints::ASSERTED_FORMATS;
@@ -25,7 +26,8 @@ const MEMBER_DEPTH: usize = 8;
 
 /// A schema that is ready to check values.
 pub(crate) struct CompiledSchema {
-    /// The schema as one of draft 2020-12. It does not move: the nodes are found by the addresses in it.
+    /// The schema as one of draft 2020-12. It does not move: the nodes are found by the addresses
+    /// in it.
     root: Arc<Value>,
     nodes: Vec<Node>,
     ids: FxHashMap<usize, NodeId>,
@@ -48,7 +50,8 @@ impl CompiledSchema {
         Self::of_shared(&Arc::new(schema.clone()), Formats::Asserted)
     }
 
-    /// Compiles a schema of any draft. One of draft 2020-12 is shared with the compiled form, not copied.
+    /// Compiles a schema of any draft. One of draft 2020-12 is shared with the compiled form, not
+    /// copied.
     pub(crate) fn of_shared(schema: &Arc<Value>, formats: Formats) -> Result<Self, String> {
         let problems = meta::problems(schema);
         if !problems.is_empty() {
@@ -101,13 +104,15 @@ impl CompiledSchema {
         self.indexes.get(choice.index?)
     }
 
-    /// Returns the node of a subschema of [`root`](Self::root). A subschema that nothing leads to has none.
+    /// Returns the node of a subschema of [`root`](Self::root). A subschema that nothing leads to
+    /// has none.
     pub(crate) fn id(&self, schema: &Value) -> Option<NodeId> {
         self.ids.get(&address(schema)).copied()
     }
 
-    /// Returns the name of a property under which two branches of one `anyOf` contain it again. A type with such variants
-    /// and no tag is decoded once for each variant at each level, which is exponential in the depth of the arguments.
+    /// Returns the name of a property under which two branches of one `anyOf` contain it again. A
+    /// type with such variants and no tag is decoded once for each variant at each level, which is
+    /// exponential in the depth of the arguments.
     pub(crate) fn repeated_choice(&self) -> Option<&str> {
         let choices = self.nodes.iter().enumerate().flat_map(|(at, node)| {
             node.keywords
@@ -206,7 +211,8 @@ struct Compiler<'a> {
     references: References<'a>,
     nodes: Vec<Node>,
     ids: FxHashMap<usize, NodeId>,
-    /// The subschemas that have a node without keywords yet, with the resources that their references start from.
+    /// The subschemas that have a node without keywords yet, with the resources that their
+    /// references start from.
     queue: Vec<(&'a Value, &'a Value)>,
     leaves: LeafChecks,
     formats: Formats,
@@ -483,7 +489,8 @@ impl<'a> Compiler<'a> {
     }
 }
 
-/// Returns the reason why the nodes may lead to one another without an end, or too often, at one value.
+/// Returns the reason why the nodes may lead to one another without an end, or too often, at one
+/// value.
 fn unbounded(nodes: &[Node]) -> Option<String> {
     let targets = |node: &Node| {
         node.keywords

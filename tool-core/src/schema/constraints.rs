@@ -1,4 +1,5 @@
-//! The constraints of a parameter as keywords of its schema: those of `#[arg]`, and the range of a numeric type.
+//! The constraints of a parameter as keywords of its schema: those of `#[arg]`, and the range of a
+//! numeric type.
 
 use crate::json::number::{TWO_127, compare, whole};
 use crate::schema::parameter::{self, Constraint, Literal};
@@ -78,7 +79,8 @@ fn element_or_self<'a>(schema: &'a mut Value, root: &Value) -> &'a mut Value {
     if !is_array(schema, root) {
         return schema;
     }
-    // Beside a reference there is no `items` yet. The constraint is added to what the named type says.
+    // Beside a reference there is no `items` yet. The constraint is added to what the named type
+    // says.
     let inherited = inherited_items(schema, root);
     match schema {
         Value::Object(map) => element_or_self(map.entry("items").or_insert(inherited), root),
@@ -86,8 +88,8 @@ fn element_or_self<'a>(schema: &'a mut Value, root: &Value) -> &'a mut Value {
     }
 }
 
-/// Returns the elements of a named array type if they are arrays themselves, so that the constraint reaches the innermost
-/// elements.
+/// Returns the elements of a named array type if they are arrays themselves, so that the constraint
+/// reaches the innermost elements.
 fn inherited_items(schema: &Value, root: &Value) -> Value {
     let reached = walk::follow(root, schema).get("items");
     match reached {
@@ -106,7 +108,8 @@ fn is_array(schema: &Value, root: &Value) -> bool {
         .is_some_and(|map| walk::type_names(map).any(|name| name == "array"))
 }
 
-/// Returns the schema as an object that keywords can be added to. `true` becomes `{}`, which means the same.
+/// Returns the schema as an object that keywords can be added to. `true` becomes `{}`, which means
+/// the same.
 fn as_object(schema: &mut Value) -> Option<&mut Map<String, Value>> {
     if *schema == Value::Bool(true) {
         *schema = json!({});
@@ -274,14 +277,15 @@ pub(crate) fn is_number_format(format: &str) -> bool {
     number_range(format).is_some()
 }
 
-/// Returns the minimum and the maximum of a numeric type, published as bounds because no validator checks schemars' formats
-/// for numbers. Each is `null` without a bound.
+/// Returns the minimum and the maximum of a numeric type, published as bounds because no validator
+/// checks schemars' formats for numbers. Each is `null` without a bound.
 fn number_range(format: &str) -> Option<(Value, Value)> {
     Some(match format {
         "int8" => (i8::MIN.into(), i8::MAX.into()),
         "int16" => (i16::MIN.into(), i16::MAX.into()),
         "int32" => (i32::MIN.into(), i32::MAX.into()),
-        // `isize` and `usize` are published as 64 bits, so that a schema is the same on every machine.
+        // `isize` and `usize` are published as 64 bits, so that a schema is the same on every
+        // machine.
         "int64" | "int" => (i64::MIN.into(), i64::MAX.into()),
         "uint8" => (0.into(), u8::MAX.into()),
         "uint16" => (0.into(), u16::MAX.into()),
@@ -310,7 +314,8 @@ pub(crate) fn publish_bounds(map: &mut Map<String, Value>) {
     lower_maximum(map, maximum, exclusive);
 }
 
-/// Returns true if the bounds beside a numeric format are exactly those that schemars writes for the type itself.
+/// Returns true if the bounds beside a numeric format are exactly those that schemars writes for
+/// the type itself.
 pub(crate) fn are_bounds_of_type(map: &Map<String, Value>, format: &str) -> bool {
     let written = [
         "minimum",

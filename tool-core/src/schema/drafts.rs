@@ -17,12 +17,13 @@ use serde_json::{Map, Value};
 /// | `dependencies` | `dependentRequired` and `dependentSchemas` |
 /// | `$id: "#name"` | `$anchor: "name"` |
 ///
-/// If `$schema` names an older draft, its rules apply too: `id` of draft 4 becomes `$id`, `$recursiveRef` of draft
-/// 2019-09 becomes `$ref`, assertions that the draft does not know are removed, and before draft 2019-09 so are
-/// assertions beside a `$ref`. If anything was rewritten, such a `$schema` is removed.
+/// If `$schema` names an older draft, its rules apply too: `id` of draft 4 becomes `$id`,
+/// `$recursiveRef` of draft 2019-09 becomes `$ref`, assertions that the draft does not know are
+/// removed, and before draft 2019-09 so are assertions beside a `$ref`. If anything was rewritten,
+/// such a `$schema` is removed.
 ///
-/// Everything else stays as it is: property names, the values in `enum`, `const`, `default` and `examples`, unknown
-/// keywords, and the order of the keywords.
+/// Everything else stays as it is: property names, the values in `enum`, `const`, `default` and
+/// `examples`, unknown keywords, and the order of the keywords.
 ///
 /// ```
 /// use serde_json::json;
@@ -253,7 +254,8 @@ impl<'a> Upgrade<'a> {
     }
 }
 
-/// Returns the name that a keyword has in draft 2020-12. A keyword keeps its name if the new one is taken.
+/// Returns the name that a keyword has in draft 2020-12. A keyword keeps its name if the new one is
+/// taken.
 fn renamed<'k>(map: &Map<String, Value>, keyword: &'k str) -> &'k str {
     let has_list =
         map.get("items").is_some_and(Value::is_array) && !map.contains_key("prefixItems");
@@ -270,7 +272,8 @@ fn renamed<'k>(map: &Map<String, Value>, keyword: &'k str) -> &'k str {
     }
 }
 
-/// Rewrites a pointer in step with the original schema, so that names of properties stay what they are.
+/// Rewrites a pointer in step with the original schema, so that names of properties stay what they
+/// are.
 fn rewritten_pointer(root: &Value, pointer: &str) -> String {
     /// The kind of value that a token is looked up in.
     enum Holder {
@@ -313,7 +316,8 @@ fn rewritten_pointer(root: &Value, pointer: &str) -> String {
     written
 }
 
-/// Returns the keyword and the value for an identifier. One that is only a fragment was an anchor before draft 2019-09.
+/// Returns the keyword and the value for an identifier. One that is only a fragment was an anchor
+/// before draft 2019-09.
 fn identified(id: &str) -> (&'static str, Value) {
     match id.strip_prefix('#') {
         Some(anchor) if !anchor.is_empty() => ("$anchor", anchor.into()),

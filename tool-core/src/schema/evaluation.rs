@@ -1,7 +1,7 @@
 //! Checking a value by a compiled schema, in a limited number of steps.
 //!
-//! Each verdict on a subschema that several others lead to is remembered, so that a value is checked against it once,
-//! however many ways there are.
+//! Each verdict on a subschema that several others lead to is remembered, so that a value is
+//! checked against it once, however many ways there are.
 
 use crate::json::number::{compare, compare_digits, exact};
 use crate::json::value::RoundedNumbers;
@@ -34,7 +34,8 @@ pub(crate) fn check(schema: &CompiledSchema, value: &Value) -> Verdict {
     check_exact(schema, value, &RoundedNumbers::None)
 }
 
-/// Returns true if a schema accepts a value. The numbers that it holds rounded are compared by their digits.
+/// Returns true if a schema accepts a value. The numbers that it holds rounded are compared by
+/// their digits.
 pub(crate) fn check_exact(
     schema: &CompiledSchema,
     value: &Value,
@@ -56,7 +57,8 @@ pub(crate) struct Evaluation<'v> {
     steps: usize,
     depth: usize,
     verdicts: FxHashMap<(NodeId, usize), bool>,
-    /// True if the verdicts on all arrays and objects are remembered, for a caller that asks about them again.
+    /// True if the verdicts on all arrays and objects are remembered, for a caller that asks about
+    /// them again.
     remembers_all: bool,
     /// The digits of whole numbers that the value holds rounded, by their addresses.
     digits: FxHashMap<usize, String>,
@@ -428,7 +430,8 @@ impl<'v> Evaluation<'v> {
         Ok(named.or(rest).into_iter().chain(matched))
     }
 
-    /// Returns which members of a value the keywords of a node have evaluated, beside its own `unevaluated` ones.
+    /// Returns which members of a value the keywords of a node have evaluated, beside its own
+    /// `unevaluated` ones.
     pub(crate) fn evaluated(
         &mut self,
         id: NodeId,

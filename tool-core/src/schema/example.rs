@@ -14,8 +14,8 @@ const STEPS: usize = 20_000;
 /// The number of bytes at which a text is given up or cut.
 const LENGTH: usize = 4_096;
 
-/// Returns a value with the required properties only. It is best effort: patterns and rules between properties may refuse
-/// it.
+/// Returns a value with the required properties only. It is best effort: patterns and rules between
+/// properties may refuse it.
 pub(crate) fn minimal_example(schema: &Value, root: &Value) -> Value {
     ExampleBuilder { root, steps: STEPS }
         .build(schema, DEPTH)
@@ -29,7 +29,8 @@ struct ExampleBuilder<'a> {
 }
 
 impl ExampleBuilder<'_> {
-    /// Returns `None` for a schema that refuses everything, contains itself without end or takes too many steps.
+    /// Returns `None` for a schema that refuses everything, contains itself without end or takes
+    /// too many steps.
     fn build(&mut self, schema: &Value, depth: usize) -> Option<Value> {
         let map = match schema {
             Value::Object(map) => map,
@@ -153,8 +154,8 @@ fn parts(value: &Value, root: &Value) -> Vec<Value> {
     }
 }
 
-/// Returns the schema with `keyword` replaced by the schemas that it refers to. The schema's own keywords win, except that
-/// properties and required names are joined.
+/// Returns the schema with `keyword` replaced by the schemas that it refers to. The schema's own
+/// keywords win, except that properties and required names are joined.
 fn merged(map: &Map<String, Value>, keyword: &str, parts: Vec<Value>) -> Map<String, Value> {
     let mut all = map.clone();
     all.remove(keyword);

@@ -77,7 +77,8 @@ fn is_time(text: &[u8]) -> bool {
     hour < 24 && minute < 60 && (second < 60 || is_leap)
 }
 
-/// Checks the `duration` of RFC 3339, appendix A. Its units are in order, without a gap, and weeks are alone.
+/// Checks the `duration` of RFC 3339, appendix A. Its units are in order, without a gap, and weeks
+/// are alone.
 fn is_duration(text: &str) -> bool {
     let Some(text) = text.strip_prefix('P') else {
         return false;
@@ -91,7 +92,8 @@ fn is_duration(text: &str) -> bool {
     }
 }
 
-/// Returns true for one or more numbers, each with its unit, where no unit between the first and the last is missing.
+/// Returns true for one or more numbers, each with its unit, where no unit between the first and
+/// the last is missing.
 fn has_units(text: &str, units: &str) -> bool {
     let mut written = String::new();
     for part in text.split_inclusive(|character: char| !character.is_ascii_digit()) {

@@ -10,7 +10,8 @@ use std::collections::HashSet;
 /// The maximum number of problems that are reported for one schema.
 const MAX_PROBLEMS: usize = 20;
 
-/// Returns the problems of a schema by the meta-schema of the draft that it names, each with its JSON pointer.
+/// Returns the problems of a schema by the meta-schema of the draft that it names, each with its
+/// JSON pointer.
 pub(crate) fn problems(schema: &Value) -> Vec<String> {
     problems_in(Draft::of(schema), schema)
 }

@@ -1,7 +1,8 @@
-//! JSON Schema: the subschemas of a schema, its references, JSON pointers, and the rewrite of older drafts.
+//! JSON Schema: the subschemas of a schema, its references, JSON pointers, and the rewrite of older
+//! drafts.
 //!
-//! The schema of a tool ([`ToolDefinition::parameters`](crate::ToolDefinition::parameters)) is what the tool accepts:
-//! it is published to models, and enforced. It is of draft 2020-12.
+//! The schema of a tool ([`ToolDefinition::parameters`](crate::ToolDefinition::parameters)) is what
+//! the tool accepts: it is published to models, and enforced. It is of draft 2020-12.
 
 pub(crate) mod branches;
 pub(crate) mod build;

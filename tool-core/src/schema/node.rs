@@ -93,7 +93,8 @@ pub(crate) struct Properties {
 }
 
 impl Properties {
-    /// Returns true if looking up the named properties is all that so many members need, and takes fewer steps.
+    /// Returns true if looking up the named properties is all that so many members need, and takes
+    /// fewer steps.
     pub(crate) fn are_few_beside(&self, members: usize) -> bool {
         self.patterns.is_empty() && self.rest.is_none() && self.named.len() < members
     }
@@ -102,7 +103,8 @@ impl Properties {
 /// The branches of `anyOf` or `oneOf`.
 pub(crate) struct Choice {
     pub(crate) branches: Vec<NodeId>,
-    /// The place of the index that finds the few branches that a value may match, where there are many.
+    /// The place of the index that finds the few branches that a value may match, where there are
+    /// many.
     pub(crate) index: Option<usize>,
 }
 
@@ -143,7 +145,8 @@ impl Keyword {
         }
     }
 
-    /// Returns true if a value satisfies the keyword exactly if it, and its members, satisfy each of some nodes.
+    /// Returns true if a value satisfies the keyword exactly if it, and its members, satisfy each
+    /// of some nodes.
     pub(crate) fn is_conjunction(&self) -> bool {
         matches!(
             self,

@@ -43,7 +43,8 @@ fn tighten_integer_keys(map: &mut Map<String, Value>) {
     }
 }
 
-/// Replaces `format: "ip"`, which JSON Schema does not have, by a choice of the two formats that it has.
+/// Replaces `format: "ip"`, which JSON Schema does not have, by a choice of the two formats that it
+/// has.
 fn split_ip(map: &mut Map<String, Value>) {
     if map.get("format").and_then(Value::as_str) != Some("ip") {
         return;
@@ -116,8 +117,9 @@ struct EnumVariant {
 
 /// Turns a choice among strings into `{"type": "string", "enum": [...]}`.
 ///
-/// schemars writes an enum whose variants are documented as a choice among one-value schemas, which some models and
-/// providers handle badly. The documentation of the variants moves into the description.
+/// schemars writes an enum whose variants are documented as a choice among one-value schemas, which
+/// some models and providers handle badly. The documentation of the variants moves into the
+/// description.
 fn flatten_enum(map: &mut Map<String, Value>) {
     if map.contains_key("enum")
         || map.contains_key("const")
@@ -150,8 +152,8 @@ pub(crate) fn choice_of_strings(map: &Map<String, Value>) -> Option<Vec<String>>
     Some(variants.into_iter().map(|variant| variant.name).collect())
 }
 
-/// Returns the variants if every branch is one or more strings and none is repeated. A `oneOf` would refuse a repeated
-/// one.
+/// Returns the variants if every branch is one or more strings and none is repeated. A `oneOf`
+/// would refuse a repeated one.
 fn enum_variants(branches: &[Value]) -> Option<Vec<EnumVariant>> {
     let mut all: Vec<EnumVariant> = Vec::with_capacity(branches.len());
     for branch in branches {

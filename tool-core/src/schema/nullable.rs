@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 pub(crate) enum NullMeaning {
     /// The parameter is absent, as its published default is `null`.
     Absent,
-    /// The parameter is absent, although its default is another value, or it has none. Reported as a coercion.
+    /// The parameter is absent, although its default is another value, or it has none. Reported as
+    /// a coercion.
     Coerced,
     /// A value like any other.
     Allowed,

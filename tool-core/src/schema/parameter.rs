@@ -6,7 +6,8 @@ use serde_json::Value;
 
 /// A row of the parameter table.
 ///
-/// The table is constant data. Schemas are built from it at run time, so that the expansion stays small.
+/// The table is constant data. Schemas are built from it at run time, so that the expansion stays
+/// small.
 #[derive(Clone, Copy)]
 #[must_use]
 pub struct Parameter {
@@ -51,7 +52,8 @@ impl ResolvedParameter {
         generator: &mut SchemaGenerator,
     ) -> Self {
         let default = instance_default.or_else(|| match row.default {
-            // The macro wrote this text from a literal, so it parses; a null fails the type's own check.
+            // The macro wrote this text from a literal, so it parses; a null fails the type's own
+            // check.
             DefaultValue::Literal(text) => Some(serde_json::from_str(text).unwrap_or(Value::Null)),
             DefaultValue::Computed(make) => Some(make()),
             DefaultValue::None | DefaultValue::Instance => None,
@@ -80,7 +82,8 @@ pub enum DefaultValue {
     Instance,
 }
 
-/// A constraint of `#[arg]` on a parameter. On an array, all but `Items` are constraints on its elements.
+/// A constraint of `#[arg]` on a parameter. On an array, all but `Items` are constraints on its
+/// elements.
 #[derive(Clone, Copy, Debug)]
 #[must_use]
 pub enum Constraint {
@@ -157,7 +160,8 @@ pub enum Literal {
 )]
 pub trait AnswerType: JsonSchema + for<'de> Deserialize<'de> {}
 
-// Without this, the compiler reports serde's traits instead, and lists the types that implement them.
+// Without this, the compiler reports serde's traits instead, and lists the types that implement
+// them.
 #[diagnostic::do_not_recommend]
 impl<T: JsonSchema + for<'de> Deserialize<'de>> AnswerType for T {}
 
@@ -250,8 +254,8 @@ fn subschema<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// Returns true if `T` decodes from an absent field by serde's rule. So an alias of `Option` counts, and a type that is
-/// merely called `Option` does not.
+/// Returns true if `T` decodes from an absent field by serde's rule. So an alias of `Option`
+/// counts, and a type that is merely called `Option` does not.
 fn is_optional<T: for<'de> Deserialize<'de>>() -> bool {
     T::deserialize(AbsentValue).is_ok()
 }

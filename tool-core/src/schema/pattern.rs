@@ -29,7 +29,8 @@ mod engine {
     }
 
     impl Pattern {
-        /// Compiles a pattern that runs in linear time, or else one with look-around, whose backtracks are limited.
+        /// Compiles a pattern that runs in linear time, or else one with look-around, whose
+        /// backtracks are limited.
         pub(crate) fn new(pattern: &str) -> Result<Self, String> {
             Self::compile(pattern).ok_or_else(|| {
                 let shown = Value::from(pattern);
@@ -59,8 +60,8 @@ mod engine {
                 .map(|compiled| Self::Backtracking(Box::new(compiled)))
         }
 
-        /// Returns true if the pattern matches a part of the text. If the engine panics, it has no verdict, and the text is
-        /// refused.
+        /// Returns true if the pattern matches a part of the text. If the engine panics, it has no
+        /// verdict, and the text is refused.
         pub(crate) fn is_match(&self, text: &str) -> bool {
             let matches = || match self {
                 Self::Linear(pattern, _) => pattern.is_match(text),
@@ -119,9 +120,9 @@ mod engine {
         }
     }
 
-    /// Returns a string of about `most` bytes at most that the pattern matches, with the fewest repetitions, but one rather
-    /// than none. It is best effort: assertions other than `^` and `$` may refuse it. Returns `None` for a pattern that the
-    /// crate `regex` does not know.
+    /// Returns a string of about `most` bytes at most that the pattern matches, with the fewest
+    /// repetitions, but one rather than none. It is best effort: assertions other than `^` and `$`
+    /// may refuse it. Returns `None` for a pattern that the crate `regex` does not know.
     pub(crate) fn sample(pattern: &str, most: usize) -> Option<String> {
         sample_of(&regex_syntax::parse(pattern).ok()?, most)
     }
@@ -161,7 +162,8 @@ mod engine {
     }
 }
 
-/// Without the feature `patterns`, a schema with a pattern is refused: what is published is enforced.
+/// Without the feature `patterns`, a schema with a pattern is refused: what is published is
+/// enforced.
 #[cfg(not(feature = "patterns"))]
 mod without_engine {
     use serde_json::Value;

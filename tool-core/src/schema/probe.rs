@@ -11,13 +11,14 @@ use serde_json::{Map, Value};
 
 /// The number of values that a probe holds at most, with those that were given up.
 const MAX_VALUES: usize = 1_000;
-/// The number of times that a type may contain itself. The second shows what the type reads inside of itself.
+/// The number of times that a type may contain itself. The second shows what the type reads inside
+/// of itself.
 const MAX_OPEN: usize = 2;
 /// A name that no type knows.
 const UNKNOWN: &str = "no such name";
 
-/// Writes the probe of a tool whose schemas, as schemars wrote them, hold only keywords that types can enforce. Returns
-/// `None` if it would be too large.
+/// Writes the probe of a tool whose schemas, as schemars wrote them, hold only keywords that types
+/// can enforce. Returns `None` if it would be too large.
 pub(crate) fn write_probe(
     parameters: &[ResolvedParameter],
     definitions: &Map<String, Value>,

@@ -71,7 +71,8 @@ impl<'a> References<'a> {
         self.dynamic.get(anchor).is_some_and(|count| *count > 1)
     }
 
-    /// Returns the target of a reference that is used inside a resource, and the target's own resource.
+    /// Returns the target of a reference that is used inside a resource, and the target's own
+    /// resource.
     pub(crate) fn resolve(
         &self,
         reference: &str,
@@ -100,7 +101,8 @@ impl<'a> References<'a> {
     }
 }
 
-/// Resolves a URI against a base: one with a scheme stays as it is, and a path replaces the last part of the base's.
+/// Resolves a URI against a base: one with a scheme stays as it is, and a path replaces the last
+/// part of the base's.
 fn join(base: &str, uri: &str) -> String {
     let has_scheme = uri
         .split(['/', '?'])

@@ -7,8 +7,9 @@ use std::str::FromStr;
 
 /// An instant, written as RFC 3339 text such as `2026-11-20T09:30:00+01:00`. Derefs to [`jiff::Timestamp`].
 ///
-/// Its schema is `{"type":"string","format":"date-time"}`, and it accepts exactly what that format allows. A date alone, a
-/// space instead of the `T`, or the name of a time zone is refused. Digits beyond nanoseconds are cut off.
+/// Its schema is `{"type":"string","format":"date-time"}`, and it accepts exactly what that format
+/// allows. A date alone, a space instead of the `T`, or the name of a time zone is refused. Digits
+/// beyond nanoseconds are cut off.
 ///
 /// ```
 /// use tool_core::Timestamp;
@@ -65,7 +66,8 @@ fn parse(text: &str) -> Option<Timestamp> {
     if bytes.get(17..19) == Some(b"60") && (minutes - offset).rem_euclid(24 * 60) != 24 * 60 - 1 {
         return None;
     }
-    // RFC 3339 allows any number of digits, and an instant holds nanoseconds. Further digits are cut off.
+    // RFC 3339 allows any number of digits, and an instant holds nanoseconds. Further digits are
+    // cut off.
     let instant = match digits.checked_sub(NANOSECONDS).filter(|more| *more > 0) {
         None => text.parse(),
         Some(more) => {
@@ -79,8 +81,8 @@ fn parse(text: &str) -> Option<Timestamp> {
 /// The number of digits of a fraction of a second that `jiff` reads.
 const NANOSECONDS: usize = 9;
 
-/// Reads what follows the seconds. Returns the number of digits of a fraction, and the minutes of `Z` or `+hh:mm`, of which
-/// `jiff` accepts up to 25 hours.
+/// Reads what follows the seconds. Returns the number of digits of a fraction, and the minutes of
+/// `Z` or `+hh:mm`, of which `jiff` accepts up to 25 hours.
 pub(crate) fn ending(rest: &[u8]) -> Option<(usize, i32)> {
     let (digits, rest) = match rest.strip_prefix(b".") {
         Some(fraction) => {

@@ -41,8 +41,8 @@ impl TypeSet {
         }
     }
 
-    /// Returns the types of some values. Each number counts as an integer and as a fraction, because a text may spell
-    /// it either way.
+    /// Returns the types of some values. Each number counts as an integer and as a fraction,
+    /// because a text may spell it either way.
     pub(crate) fn of_values(values: &[Value]) -> Self {
         Self::any(values.iter().map(|value| match value {
             Value::Number(_) => Self::named("number"),

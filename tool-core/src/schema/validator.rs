@@ -67,7 +67,8 @@ impl Validator {
         }
     }
 
-    /// Enforces the schema of a tool that is given at run time, which may write in several ways that it has no parameters.
+    /// Enforces the schema of a tool that is given at run time, which may write in several ways
+    /// that it has no parameters.
     pub(crate) fn for_raw_tool(schema: impl Into<Arc<Value>>) -> Self {
         let schema = schema.into();
         let takes_nothing = schema.as_object().is_some_and(names_no_property);
@@ -77,7 +78,8 @@ impl Validator {
         }
     }
 
-    /// Accepts every object, for a tool that checks its arguments itself. One that has no parameters still takes none.
+    /// Accepts every object, for a tool that checks its arguments itself. One that has no
+    /// parameters still takes none.
     pub(crate) fn unchecked(schema: &Value) -> Self {
         let takes_nothing = schema.as_object().is_some_and(names_no_property);
         Self {
@@ -136,8 +138,8 @@ impl Validator {
     }
 }
 
-/// Returns true if a schema says of its properties that there are none. One that says nothing of them, as `{"type":"object"}`,
-/// may take any.
+/// Returns true if a schema says of its properties that there are none. One that says nothing of
+/// them, as `{"type":"object"}`, may take any.
 fn names_no_property(schema: &Map<String, Value>) -> bool {
     let is_silent = |(keyword, value): (&String, &Value)| match keyword.as_str() {
         "type" => true,
@@ -154,11 +156,11 @@ fn names_no_property(schema: &Map<String, Value>) -> bool {
     speaks.iter().any(|keyword| schema.contains_key(*keyword)) && schema.iter().all(is_silent)
 }
 
-/// Returns true if decoding into the Rust types may accept what one of their schemas refuses. Most types refuse it
-/// themselves, and then decoding is all the checking that their tools need.
+/// Returns true if decoding into the Rust types may accept what one of their schemas refuses. Most
+/// types refuse it themselves, and then decoding is all the checking that their tools need.
 ///
-/// The schemas are those that schemars wrote. Only keywords that a type is known to enforce are accepted without the
-/// validator; any other keyword needs it.
+/// The schemas are those that schemars wrote. Only keywords that a type is known to enforce are
+/// accepted without the validator; any other keyword needs it.
 pub(crate) fn needs_validator<'a>(
     schemas: impl IntoIterator<Item = &'a Value>,
     definitions: &'a Map<String, Value>,
@@ -189,8 +191,9 @@ struct Prover<'a> {
 }
 
 impl<'a> Prover<'a> {
-    /// Returns true if the type behind the schema enforces it. `named` is true at the root of a definition, where an
-    /// `enum` is that of a Rust enum; elsewhere it may be an annotation on a string.
+    /// Returns true if the type behind the schema enforces it. `named` is true at the root of a
+    /// definition, where an `enum` is that of a Rust enum; elsewhere it may be an annotation on a
+    /// string.
     fn proves(&mut self, schema: &'a Value, named: bool) -> bool {
         let map = match schema {
             Value::Bool(accepts) => return *accepts,

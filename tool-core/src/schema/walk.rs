@@ -1,7 +1,7 @@
 //! The subschemas of a JSON Schema, its references, and JSON pointers.
 //!
-//! All functions follow keywords, never names: a property may be called `title` or `$ref`, and a default may look like
-//! a schema.
+//! All functions follow keywords, never names: a property may be called `title` or `$ref`, and a
+//! default may look like a schema.
 
 use crate::json::pointer::pointer_token;
 use percent_encoding::percent_decode_str;
@@ -26,7 +26,8 @@ pub const SCHEMA_KEYWORDS: &[&str] = &[
 ];
 /// The keywords whose value is a list of schemas.
 pub const LIST_KEYWORDS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems", "items"];
-/// The keywords whose value is an object of schemas by name. An entry of `dependencies` may also be a list of names.
+/// The keywords whose value is an object of schemas by name. An entry of `dependencies` may also be
+/// a list of names.
 pub const MAP_KEYWORDS: &[&str] = &[
     "properties",
     "patternProperties",
@@ -81,8 +82,8 @@ pub(crate) fn for_each_child_mut(
     }
 }
 
-/// Resolves a reference into the same document, for example `#/$defs/Name`. Returns `None` for any other reference, and
-/// for one without a target.
+/// Resolves a reference into the same document, for example `#/$defs/Name`. Returns `None` for any
+/// other reference, and for one without a target.
 pub(crate) fn resolve<'a>(root: &'a Value, reference: &str) -> Option<&'a Value> {
     let pointer = reference.strip_prefix('#')?;
     root.pointer(&percent_decode(pointer)?)
@@ -115,7 +116,8 @@ pub(crate) fn branches<'a>(
         .flatten()
 }
 
-/// Follows `$ref` for as long as a schema has no other assertion. A cycle of references ends after 64 steps.
+/// Follows `$ref` for as long as a schema has no other assertion. A cycle of references ends after
+/// 64 steps.
 pub(crate) fn follow<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     let mut current = schema;
     for _ in 0..64 {
@@ -131,7 +133,8 @@ pub(crate) fn follow<'a>(root: &'a Value, schema: &'a Value) -> &'a Value {
     current
 }
 
-/// Returns true for a keyword that does not constrain which values are accepted, for example `description` or `$defs`.
+/// Returns true for a keyword that does not constrain which values are accepted, for example
+/// `description` or `$defs`.
 ///
 /// ```
 /// use tool_core::schema::is_annotation;
@@ -184,8 +187,8 @@ pub fn join_pointer(pointer: &str, token: &str) -> String {
     pointer.to_owned() + &pointer_token(token)
 }
 
-/// Decodes the percent escapes of a URI fragment. Returns `None` for an incomplete escape, and for bytes that are not
-/// UTF-8.
+/// Decodes the percent escapes of a URI fragment. Returns `None` for an incomplete escape, and for
+/// bytes that are not UTF-8.
 ///
 /// ```
 /// use tool_core::schema::percent_decode;

@@ -1,4 +1,5 @@
-//! The accounts of principals: what their calls cost while they run, and the amounts that the store has not taken yet.
+//! The accounts of principals: what their calls cost while they run, and the amounts that the store
+//! has not taken yet.
 
 use crate::session::caps::{Spending, SpendingCaps};
 use crate::session::store::handle::RecordHandle;
@@ -28,7 +29,8 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Returns true if the store has taken all amounts. Those older than the window of a principal no longer count.
+    /// Returns true if the store has taken all amounts. Those older than the window of a principal
+    /// no longer count.
     fn is_settled(&self) -> bool {
         let mut unsettled = self.unsettled.lock();
         let is_old = |(since, amount): &mut (Instant, Arc<Amount>)| {
@@ -40,8 +42,9 @@ impl Account {
         unsettled.is_empty()
     }
 
-    /// Charges the amounts that the store has not taken. Stops at the first that it does not take now either. Callers that
-    /// do this at once charge nothing twice, as the store compares the ids of amounts.
+    /// Charges the amounts that the store has not taken. Stops at the first that it does not take
+    /// now either. Callers that do this at once charge nothing twice, as the store compares the ids
+    /// of amounts.
     pub(crate) async fn settle(&self) -> Result<(), StoreError> {
         self.is_settled();
         loop {
@@ -146,7 +149,8 @@ impl Amount {
     }
 }
 
-/// An amount on its way to the store. Dropped before the store has taken it, it is kept for another attempt.
+/// An amount on its way to the store. Dropped before the store has taken it, it is kept for another
+/// attempt.
 pub(crate) struct Payment {
     account: Arc<Account>,
     pub(crate) amount: Arc<Amount>,

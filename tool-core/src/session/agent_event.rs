@@ -8,27 +8,30 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
 
-/// The version of the JSON form of [`AgentEvent`]. A new minor version only adds events and members: leave out what you do not
-/// know.
+/// The version of the JSON form of [`AgentEvent`]. A new minor version only adds events and
+/// members: leave out what you do not know.
 pub const EVENT_SCHEMA_VERSION: &str = "1.0.0";
 
-/// An event of a reply. [`AgentStream`](super::AgentStream) returns them, and each one has a JSON form for a front end.
+/// An event of a reply. [`AgentStream`](super::AgentStream) returns them, and each one has a JSON
+/// form for a front end.
 ///
 /// # Order
 ///
 /// You can rely on this order in each stream:
 ///
-/// 1. [`Started`](Self::Started) is the first event, and [`Finished`](Self::Finished) is the last. Each comes once.
-/// 2. The events of one step of the model come together: pieces of its reasoning and its text, then [`Usage`](Self::Usage), then
-///    its calls. The pieces of text of a step are its text.
-/// 3. Each call begins, has its updates, and then has exactly one result. The approvals that it waits for come right after its
-///    result. The calls of a step run at the same time, so their events mix.
+/// 1. [`Started`](Self::Started) is the first event, and [`Finished`](Self::Finished) is the last.
+///    Each comes once.
+/// 2. The events of one step of the model come together: pieces of its reasoning and its text, then
+///    [`Usage`](Self::Usage), then its calls. The pieces of text of a step are its text.
+/// 3. Each call begins, has its updates, and then has exactly one result. The approvals that it
+///    waits for come right after its result. The calls of a step run at the same time, so their
+///    events mix.
 /// 4. Every call of a step has its result before the next step has an event.
-/// 5. A [`LateAnswer`](Self::LateAnswer) comes between two steps. Its call began and had its result earlier, in this stream or in
-///    another.
+/// 5. A [`LateAnswer`](Self::LateAnswer) comes between two steps. Its call began and had its result
+///    earlier, in this stream or in another.
 ///
-/// An update is left out if its call has a result already. If you read slowly, the oldest of 1,000 updates are left out, and
-/// pieces of text come joined. Nothing else is left out.
+/// An update is left out if its call has a result already. If you read slowly, the oldest of 1,000
+/// updates are left out, and pieces of text come joined. Nothing else is left out.
 ///
 /// # JSON
 ///
@@ -84,7 +87,8 @@ pub enum AgentEvent {
         call_id: String,
         /// The tool's name, as the model called it.
         tool: String,
-        /// The arguments as JSON text, as the model sent them. The text may be invalid: the result says so.
+        /// The arguments as JSON text, as the model sent them. The text may be invalid: the result
+        /// says so.
         arguments: String,
     },
     /// A tool reports on its work.
@@ -124,8 +128,8 @@ pub enum AgentEvent {
     },
     /// The reply has ended.
     Finished {
-        /// The reply. Its JSON form leaves out the responses, as each one has an event of its own. A reply that is read back has
-        /// none.
+        /// The reply. Its JSON form leaves out the responses, as each one has an event of its own.
+        /// A reply that is read back has none.
         #[serde(serialize_with = "write_reply", deserialize_with = "read_reply")]
         reply: Box<Reply>,
     },
@@ -166,7 +170,8 @@ pub enum AgentEvent {
 pub struct ApprovalWanted {
     /// The id of the call of the model. A call that its tool made may be the one that waits.
     pub call_id: String,
-    /// The whole call that waits: the tool's name and all arguments. Characters that a person does not see are escaped.
+    /// The whole call that waits: the tool's name and all arguments. Characters that a person does
+    /// not see are escaped.
     pub payload: String,
     /// The description, the digest, the expiry, and the token that `approve` and `deny` take.
     #[serde(flatten)]

@@ -56,7 +56,8 @@ impl<'a> ReplyOptions<'a> {
         }
     }
 
-    /// Creates the options of a reply in which the model speaks first. It does not see tools that are `ignore_on_enter`.
+    /// Creates the options of a reply in which the model speaks first. It does not see tools that
+    /// are `ignore_on_enter`.
     pub fn entering() -> Self {
         Self {
             is_entering: true,
@@ -72,7 +73,8 @@ impl<'a> ReplyOptions<'a> {
         }
     }
 
-    /// Sends the events of the reply. The last one, [`Finished`](super::AgentEvent::Finished), is sent by the
+    /// Sends the events of the reply. The last one, [`Finished`](super::AgentEvent::Finished), is
+    /// sent by the
     /// [`AgentStream`](super::AgentStream).
     pub fn events(self, sender: EventSender) -> Self {
         Self {
@@ -188,8 +190,8 @@ impl OpenReply<'_> {
         }
     }
 
-    /// Tells the model of the calls that go on in the background, by notes in the history. Those that have ended are answered with
-    /// the reply.
+    /// Tells the model of the calls that go on in the background, by notes in the history. Those
+    /// that have ended are answered with the reply.
     fn note_background_answers(&mut self) {
         for answer in self
             .session
@@ -313,7 +315,8 @@ impl OpenReply<'_> {
         }
     }
 
-    /// Takes a part of an answer that the provider paused. It goes back as it is, and the model goes on.
+    /// Takes a part of an answer that the provider paused. It goes back as it is, and the model
+    /// goes on.
     fn take_pause(&mut self, step: ModelStep) -> Option<ReplyFinish> {
         if step.text.is_some() || step.native.is_some() {
             self.history.push(Message::Assistant {
@@ -398,8 +401,8 @@ impl OpenReply<'_> {
         None
     }
 
-    /// Answers the calls of an answer that did not end as a complete one. None of them runs. The model may make them anew if
-    /// the answer was too long.
+    /// Answers the calls of an answer that did not end as a complete one. None of them runs. The
+    /// model may make them anew if the answer was too long.
     async fn refuse_calls(&mut self, step: ModelStep) -> Option<ReplyFinish> {
         let finish = step.finish;
         let message = refusal_of_calls(finish, step.max_tokens);
@@ -451,8 +454,8 @@ impl SaidText {
     }
 }
 
-/// Returns false for a step that cannot have a typed answer: one that was refused or withheld, or that was cut off before it had
-/// anything.
+/// Returns false for a step that cannot have a typed answer: one that was refused or withheld, or
+/// that was cut off before it had anything.
 fn may_have_answer(step: &ModelStep) -> bool {
     match step.finish {
         ReplyFinish::Complete | ReplyFinish::Paused => true,
@@ -461,7 +464,8 @@ fn may_have_answer(step: &ModelStep) -> bool {
     }
 }
 
-/// Returns the error of an answer that ended before it had a text or a call; `None` for every other answer.
+/// Returns the error of an answer that ended before it had a text or a call; `None` for every other
+/// answer.
 fn reason_of_nothing(step: &ModelStep) -> Option<ToolError> {
     if step.text.is_some() || !step.calls.is_empty() {
         return None;
@@ -512,8 +516,8 @@ impl DeclaredTools {
     }
 }
 
-/// A step whose calls are running. When it is dropped, even before the calls have ended, it writes the step to the history:
-/// the calls in canonical form, and one result for each.
+/// A step whose calls are running. When it is dropped, even before the calls have ended, it writes
+/// the step to the history: the calls in canonical form, and one result for each.
 struct OpenStep<'a> {
     session: &'a SessionInner,
     history: LoggedHistory<'a>,
@@ -550,8 +554,8 @@ impl<'a> OpenStep<'a> {
         open
     }
 
-    /// Runs the calls of the step, writes it to the history, and returns the responses in the order of the calls. A typed answer
-    /// among them is not taken, as it does not know the results.
+    /// Runs the calls of the step, writes it to the history, and returns the responses in the order
+    /// of the calls. A typed answer among them is not taken, as it does not know the results.
     ///
     /// If the log fails, no call runs.
     async fn run(
@@ -607,7 +611,8 @@ impl<'a> OpenStep<'a> {
         Ok(responses.collect())
     }
 
-    /// Answers the calls of the step with an error, without running them, and writes it to the history.
+    /// Answers the calls of the step with an error, without running them, and writes it to the
+    /// history.
     async fn refuse(mut self, message: &str, events: Option<&EventSender>) -> Vec<ToolResponse> {
         for (place, step_call) in std::mem::take(&mut self.step_calls).iter().enumerate() {
             let call = &step_call.call;
@@ -629,8 +634,8 @@ impl<'a> OpenStep<'a> {
 }
 
 impl OpenStep<'_> {
-    /// Returns a call as it goes back into the history. A call that was refused for its text or its name stays as it was
-    /// sent, so that the model finds what the error is about.
+    /// Returns a call as it goes back into the history. A call that was refused for its text or its
+    /// name stays as it was sent, so that the model finds what the error is about.
     fn canonical_call(&self, call: &ToolCall, answer: Option<&ToolResponse>) -> ToolCall {
         let error = answer.and_then(ToolResponse::error).map(|error| error.kind);
         match self.session.tools.find(call.name()) {
@@ -647,7 +652,8 @@ impl OpenStep<'_> {
         }
     }
 
-    /// Adds the step to the log. Its calls have no answers, and stay as they were sent if they cannot be read.
+    /// Adds the step to the log. Its calls have no answers, and stay as they were sent if they
+    /// cannot be read.
     fn log_step(&mut self) {
         if self.history.log.is_none() || self.step.calls.is_empty() {
             return;

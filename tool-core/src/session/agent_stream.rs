@@ -12,9 +12,10 @@ use std::task::{Context, Poll};
 /// A reply as a stream of [events](AgentEvent). You get one from [`Session::reply_stream`](super::Session::reply_stream), and
 /// from the agent loop.
 ///
-/// The reply goes on while you read: a reader that waits stops the model and the tools that wait for something, so a slow
-/// front end fills no memory. Dropping the stream cancels the reply, as dropping the future of a reply does: the connection to the
-/// provider is closed, running calls are cancelled, and the history has one result for each call.
+/// The reply goes on while you read: a reader that waits stops the model and the tools that wait
+/// for something, so a slow front end fills no memory. Dropping the stream cancels the reply, as
+/// dropping the future of a reply does: the connection to the provider is closed, running calls are
+/// cancelled, and the history has one result for each call.
 ///
 /// ```
 /// use futures_util::StreamExt;

@@ -78,7 +78,8 @@ impl AnswerForm {
         tools.iter().chain([&self.definition]).cloned().collect()
     }
 
-    /// Returns the instructions with those about the answer. A model without the tool has the schema in another form.
+    /// Returns the instructions with those about the answer. A model without the tool has the
+    /// schema in another form.
     pub(crate) fn instructions(&self, about_tools: &str) -> String {
         let name = self.tool.name();
         let gap = if about_tools.is_empty() { "" } else { "\n" };
@@ -102,8 +103,9 @@ impl AnswerForm {
         )
     }
 
-    /// Takes the answer out of a step, and writes it to the history. Leaves the calls in a step that calls other tools, if it
-    /// may make some: the model then answers when it has their results.
+    /// Takes the answer out of a step, and writes it to the history. Leaves the calls in a step
+    /// that calls other tools, if it may make some: the model then answers when it has their
+    /// results.
     pub(crate) async fn read(
         &mut self,
         session: &Arc<SessionInner>,
@@ -127,8 +129,8 @@ impl AnswerForm {
         self.read_text(step, history).await
     }
 
-    /// Reads an answer that was given as a call. If it is wrong, every call of the step gets a result, so that the step stays
-    /// in the history as its provider sent it.
+    /// Reads an answer that was given as a call. If it is wrong, every call of the step gets a
+    /// result, so that the step stays in the history as its provider sent it.
     async fn read_calls(
         &mut self,
         session: &Arc<SessionInner>,
@@ -229,8 +231,8 @@ impl AnswerForm {
         verdict
     }
 
-    /// Reads the JSON of a text, and returns its problems. It is the value, or the arguments of the control tool, whose schema
-    /// some models get as the form of their text.
+    /// Reads the JSON of a text, and returns its problems. It is the value, or the arguments of the
+    /// control tool, whose schema some models get as the form of their text.
     async fn read_json(&self, text: &str) -> Vec<String> {
         let Some(json) = json_in(text) else {
             return vec!["expected the JSON of the answer, got another text".to_owned()];
@@ -259,7 +261,8 @@ impl AnswerForm {
     }
 }
 
-/// Returns the JSON in a text: all of it, the content of its code block, or an object or array at its end.
+/// Returns the JSON in a text: all of it, the content of its code block, or an object or array at
+/// its end.
 fn json_in(text: &str) -> Option<&str> {
     let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
     let whole = text.trim();

@@ -1,4 +1,5 @@
-//! The calls for which this process has requested a person's approval, and the tasks that wait for their responses.
+//! The calls for which this process has requested a person's approval, and the tasks that wait for
+//! their responses.
 
 use crate::call::ToolResponse;
 use futures_util::FutureExt;
@@ -48,8 +49,9 @@ impl<S> Default for ApprovalRequests<S> {
 }
 
 impl<S> ApprovalRequests<S> {
-    /// Adds a call of a session, and returns the place of its response. Past [`MAX_REQUESTS`] the oldest is forgotten. A principal that
-    /// holds a quarter of them loses its own oldest, so that it cannot push out those of others.
+    /// Adds a call of a session, and returns the place of its response. Past [`MAX_REQUESTS`] the
+    /// oldest is forgotten. A principal that holds a quarter of them loses its own oldest, so that
+    /// it cannot push out those of others.
     pub(crate) fn add(&self, session: &Arc<S>, principal: &Arc<str>, id: &str) -> Outcome {
         let (answer, outcome) = oneshot::channel();
         // Registered before others see the call, so that no decision is missed.

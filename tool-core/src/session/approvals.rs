@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
-/// A call that waits for approval, as a session store keeps it. It holds everything that another process needs to run the
-/// call.
+/// A call that waits for approval, as a session store keeps it. It holds everything that another
+/// process needs to run the call.
 ///
 /// ```
 /// use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
@@ -52,7 +52,8 @@ pub struct PendingCall {
     pub turn: u64,
     /// The version of the tools when approval was requested.
     pub version: String,
-    /// A digest of the settings of the agent's toolsets when approval was requested; empty if the tools belong to no agent.
+    /// A digest of the settings of the agent's toolsets when approval was requested; empty if the
+    /// tools belong to no agent.
     pub settings: String,
     /// The id that the model gave the call.
     pub call_id: String,
@@ -60,13 +61,13 @@ pub struct PendingCall {
     pub tool: String,
     /// The arguments in canonical form.
     pub arguments: String,
-    /// The expiry in milliseconds since 1970, by the clock of the process that requested approval. The store expires the call
-    /// by its own clock; two hours later no process runs it.
+    /// The expiry in milliseconds since 1970, by the clock of the process that requested approval.
+    /// The store expires the call by its own clock; two hours later no process runs it.
     pub expires_at: u64,
 }
 
-/// The time after its expiry from which a call is not run even if the store still has it, for example a row that was restored.
-/// Clocks of processes differ by less.
+/// The time after its expiry from which a call is not run even if the store still has it, for
+/// example a row that was restored. Clocks of processes differ by less.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(2 * 3_600);
 /// The arguments that a summary shows, so that many do not make it unreadable.
 const MAX_ARGUMENTS: usize = 32;
@@ -74,8 +75,9 @@ const MAX_ARGUMENTS: usize = 32;
 const MAX_ARGUMENT: usize = 200;
 
 impl PendingCall {
-    /// Describes the call to a person: the first arguments, shortened if they are long, and how much is missing. Characters that a person does not see, or
-    /// that change the order of others, are escaped. [`payload`](Self::payload) shows the rest of what was shortened, and
+    /// Describes the call to a person: the first arguments, shortened if they are long, and how
+    /// much is missing. Characters that a person does not see, or that change the order of others,
+    /// are escaped. [`payload`](Self::payload) shows the rest of what was shortened, and
     /// [`digest`](Self::digest) identifies it.
     pub fn summary(&self) -> String {
         // A `Value` would round an integer beyond 64 bits.
@@ -94,14 +96,16 @@ impl PendingCall {
         escape_invisible(&format!("{}({arguments})", self.tool))
     }
 
-    /// Returns the whole call for a person to read before the decision: the tool's name and all arguments, as JSON in
-    /// canonical form. Characters that a person does not see, or that change the order of others, are escaped.
+    /// Returns the whole call for a person to read before the decision: the tool's name and all
+    /// arguments, as JSON in canonical form. Characters that a person does not see, or that change
+    /// the order of others, are escaped.
     pub fn payload(&self) -> String {
         escape_invisible(&format!("{}({})", self.tool, self.arguments))
     }
 
-    /// Returns `sha256:` and the hexadecimal SHA-256 of the tool's name, a NUL and the arguments in canonical form. Equal
-    /// digests mean equal calls, so that a person who has read a payload recognises it.
+    /// Returns `sha256:` and the hexadecimal SHA-256 of the tool's name, a NUL and the arguments in
+    /// canonical form. Equal digests mean equal calls, so that a person who has read a payload
+    /// recognises it.
     pub fn digest(&self) -> String {
         format!(
             "sha256:{}",
@@ -158,7 +162,8 @@ fn shorten(text: &str) -> String {
     }
 }
 
-/// The limits on the calls that wait for approval, so that neither a model can flood a person with requests, nor a store.
+/// The limits on the calls that wait for approval, so that neither a model can flood a person with
+/// requests, nor a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ApprovalLimits {
@@ -220,8 +225,8 @@ impl<'a> ApprovalRequest<'a> {
         }))
     }
 
-    /// Returns the limit that the call would exceed, as [`exceeds`](Self::exceeds) does. For stores that know the sizes of the
-    /// waiting calls without reading them.
+    /// Returns the limit that the call would exceed, as [`exceeds`](Self::exceeds) does. For stores
+    /// that know the sizes of the waiting calls without reading them.
     pub fn exceeds_beside(
         &self,
         waiting: impl IntoIterator<Item = WaitingSize>,
@@ -296,9 +301,9 @@ const ALIAS: &str = "tool-core alias 1";
 
 /// Signs the calls that wait for approval. Processes that redeem each other's tokens share the key.
 ///
-/// A token is `<id>.<proof>`: 97 characters that need no escaping in a URL. The proof is an HMAC-SHA256 over every field of
-/// the [`PendingCall`], so a token is invalid for a call that differs in any of them. The store decides that a token is
-/// redeemed once, and when it expires.
+/// A token is `<id>.<proof>`: 97 characters that need no escaping in a URL. The proof is an
+/// HMAC-SHA256 over every field of the [`PendingCall`], so a token is invalid for a call that
+/// differs in any of them. The store decides that a token is redeemed once, and when it expires.
 #[derive(Clone)]
 pub(crate) struct Signer(Hmac<Sha256>);
 
@@ -328,8 +333,8 @@ impl Signer {
         parse(token).map(|(id, _)| id)
     }
 
-    /// Returns true if this signer signed the token for exactly this call. Takes as long for a wrong proof as for the right
-    /// one.
+    /// Returns true if this signer signed the token for exactly this call. Takes as long for a
+    /// wrong proof as for the right one.
     #[must_use]
     pub(crate) fn verify(&self, token: &str, pending: &PendingCall) -> bool {
         let Some((id, proof)) = parse(token) else {
@@ -339,8 +344,8 @@ impl Signer {
         id == pending.id && self.proof(pending).verify_slice(&proof).is_ok()
     }
 
-    /// Returns the mark of the note about the decision on the call with this id, for example `[decision 0123456789abcdef]`. Without
-    /// the key it cannot be guessed.
+    /// Returns the mark of the note about the decision on the call with this id, for example
+    /// `[decision 0123456789abcdef]`. Without the key it cannot be guessed.
     pub(crate) fn mark(&self, id: &str) -> String {
         let proof = self
             .0
@@ -453,7 +458,8 @@ fn is_opening_bracket(c: char) -> bool {
     )
 }
 
-/// Returns true if a text begins with the letters of a word, whatever blanks and invisible characters are among them.
+/// Returns true if a text begins with the letters of a word, whatever blanks and invisible
+/// characters are among them.
 fn reads_as(text: &str, word: &str) -> bool {
     let shown = text
         .chars()

@@ -1,4 +1,5 @@
-//! The audit log of a session: each answered call, its outcome, its intents, and the person who decided on it.
+//! The audit log of a session: each answered call, its outcome, its intents, and the person who
+//! decided on it.
 
 use crate::call::{ErrorKind, Intent, ToolResponse};
 use crate::schema::timestamp::Timestamp;
@@ -100,7 +101,8 @@ pub struct CallDecision {
 }
 
 impl AuditEntry {
-    /// Creates the entry of a call that succeeded now in turn 0. For stores and their tests: a session writes its own entries.
+    /// Creates the entry of a call that succeeded now in turn 0. For stores and their tests: a
+    /// session writes its own entries.
     pub fn new(call_id: impl Into<String>, tool: impl Into<String>) -> Self {
         Self {
             at: Timestamp(jiff::Timestamp::now()),
@@ -169,7 +171,8 @@ pub(crate) struct AuditFacts<'a> {
     pub(crate) approved_by: Option<&'a Arc<str>>,
 }
 
-/// The last calls of a session in memory. Most of them have neither intents nor a decision, and take a few words each.
+/// The last calls of a session in memory. Most of them have neither intents nor a decision, and
+/// take a few words each.
 #[derive(Default)]
 pub(crate) struct AuditLog {
     calls: VecDeque<AuditedCall>,
@@ -285,7 +288,8 @@ fn shared_id(id: &Arc<str>) -> Arc<str> {
     }
 }
 
-/// Tells the time of day of calls, whose own clock is cheaper and drifts. The system's clock is read once a minute.
+/// Tells the time of day of calls, whose own clock is cheaper and drifts. The system's clock is
+/// read once a minute.
 #[derive(Default)]
 struct WallClock(Option<Reading>);
 
@@ -310,7 +314,8 @@ impl WallClock {
         if since >= STALE {
             return self.read_at(instant);
         }
-        // A call that waited longer may have begun before the reading. One of the two times is zero.
+        // A call that waited longer may have begun before the reading. One of the two times is
+        // zero.
         let before = reading.instant.since(instant);
         reading.micros + micros(since) - micros(before)
     }

@@ -76,29 +76,31 @@ impl SessionBuilder {
         }
     }
 
-    /// Sets the principal on whose behalf the session acts, for example the id of a user. The session belongs to it until it
-    /// ends, in all processes that share the store: no other principal can join it or approve its calls. Defaults to an empty
-    /// text, which is an identity as any other.
+    /// Sets the principal on whose behalf the session acts, for example the id of a user. The
+    /// session belongs to it until it ends, in all processes that share the store: no other
+    /// principal can join it or approve its calls. Defaults to an empty text, which is an identity
+    /// as any other.
     pub fn principal(mut self, principal: impl Into<String>) -> Self {
         self.principal = principal.into().into();
         self
     }
 
-    /// Adds a value that tools find by its type. A second value of a type replaces the first. If the session is already open
-    /// in this process, its first values stay, and this value is dropped.
+    /// Adds a value that tools find by its type. A second value of a type replaces the first. If
+    /// the session is already open in this process, its first values stay, and this value is
+    /// dropped.
     pub fn user_data<T: Send + Sync + 'static>(self, value: T) -> Self {
         self.user_data_shared(Arc::new(value))
     }
 
-    /// Adds a value that several sessions share, for example a connection pool. If the session is already open in this process,
-    /// its first values stay.
+    /// Adds a value that several sessions share, for example a connection pool. If the session is
+    /// already open in this process, its first values stay.
     pub fn user_data_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
         self.context.user_data.insert(TypeId::of::<T>(), value);
         self
     }
 
-    /// Sets the configuration that tools read by [`RunContext::config`]. If the session is already open in this process, its
-    /// first configuration stays.
+    /// Sets the configuration that tools read by [`RunContext::config`]. If the session is already
+    /// open in this process, its first configuration stays.
     pub fn config(mut self, config: impl Into<Value>) -> Self {
         let config = unless_too_deep(config.into());
         self.too_deep = config.is_none();
@@ -113,11 +115,12 @@ impl SessionBuilder {
         self
     }
 
-    /// Replaces the runtime's tools in this session, for example by the tools of an agent. Budgets, metrics, hooks and the
-    /// store stay those of the runtime. Tools of one name are counted together, in all sessions.
+    /// Replaces the runtime's tools in this session, for example by the tools of an agent. Budgets,
+    /// metrics, hooks and the store stay those of the runtime. Tools of one name are counted
+    /// together, in all sessions.
     ///
-    /// A session that is already open keeps its tools. If they belong to another agent than these tools, or if only one of
-    /// both belongs to an agent, opening fails.
+    /// A session that is already open keeps its tools. If they belong to another agent than these
+    /// tools, or if only one of both belongs to an agent, opening fails.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolContext, tool};
@@ -145,9 +148,10 @@ impl SessionBuilder {
     /// ([`Runtime::update_tools`](crate::Runtime::update_tools), [`update_policy`](crate::Runtime::update_policy)), and this
     /// builder's user data and configuration.
     ///
-    /// The new handle is of the same session: its turn, its budgets, its state and its approvals in the store go on. Handles
-    /// from before keep the earlier tools, and their running calls end under them. They end with the session. Cached results
-    /// and the list of running calls begin anew.
+    /// The new handle is of the same session: its turn, its budgets, its state and its approvals in
+    /// the store go on. Handles from before keep the earlier tools, and their running calls end
+    /// under them. They end with the session. Cached results and the list of running calls begin
+    /// anew.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolContext, tool};
@@ -176,15 +180,18 @@ impl SessionBuilder {
 
     handler_setters! {
         ///
-        /// It takes the place of the runtime's. If the session is already open in this process, its first handler stays.
+        /// It takes the place of the runtime's. If the session is already open in this process, its
+        /// first handler stays.
         |builder| builder.context.handlers
     }
 
-    /// Sets a function that hears the updates of all calls while their tools run, for example to show them to the user. The
-    /// updates of a call have the ids `<id>_update_1`, `<id>_update_2` and so on.
+    /// Sets a function that hears the updates of all calls while their tools run, for example to
+    /// show them to the user. The updates of a call have the ids `<id>_update_1`, `<id>_update_2`
+    /// and so on.
     ///
-    /// It only listens: the model reads the results of its calls, as it does without a listener. It runs on the thread of the tool,
-    /// so it must not wait, and its panic is logged. If the session is already open in this process, it replaces the earlier one.
+    /// It only listens: the model reads the results of its calls, as it does without a listener. It
+    /// runs on the thread of the tool, so it must not wait, and its panic is logged. If the session
+    /// is already open in this process, it replaces the earlier one.
     ///
     /// ```
     /// # use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, tool};
@@ -209,16 +216,16 @@ impl SessionBuilder {
         self
     }
 
-    /// Lets the model go on while a tool works: the first update of a call is its answer, and the tool continues in the
-    /// background. Its later updates and its result reach the model as notes, in the next step or turn. Off by default, also if
-    /// there is a listener.
+    /// Lets the model go on while a tool works: the first update of a call is its answer, and the
+    /// tool continues in the background. Its later updates and its result reach the model as notes,
+    /// in the next step or turn. Off by default, also if there is a listener.
     ///
     /// [`Session::reply`], the agent loop and the live loop take care of the notes. A host with another loop takes the answers by
     /// [`take_background_answers`](Session::take_background_answers); see [`BackgroundAnswer`](crate::session::BackgroundAnswer).
     ///
-    /// An approved call is not answered in the background: [`approve`](Session::approve) returns its result. If the answers of 64
-    /// calls wait, those of further calls are their results. If the session is already open in this process, it is switched on
-    /// for all of its handles.
+    /// An approved call is not answered in the background: [`approve`](Session::approve) returns
+    /// its result. If the answers of 64 calls wait, those of further calls are their results. If
+    /// the session is already open in this process, it is switched on for all of its handles.
     pub fn background_answers(mut self) -> Self {
         self.background_answers = true;
         self
@@ -302,7 +309,8 @@ impl SessionBuilder {
         Ok(Session(session))
     }
 
-    /// Returns a handle of a session that is already open in this process. The store has compared principal and agent.
+    /// Returns a handle of a session that is already open in this process. The store has compared
+    /// principal and agent.
     fn join(self, session: Arc<SessionInner>) -> Session {
         if self.has_update_options() {
             self.set_update_options(session.updates.get_or_init(Arc::default));
@@ -323,8 +331,8 @@ impl SessionBuilder {
         }
     }
 
-    /// Sets up the toolsets that are not open. Returns a snapshot without the tools of those that failed, and the toolsets
-    /// that the session keeps open.
+    /// Sets up the toolsets that are not open. Returns a snapshot without the tools of those that
+    /// failed, and the toolsets that the session keeps open.
     async fn set_up(
         &self,
         tools: Arc<SessionTools>,
@@ -347,7 +355,8 @@ impl SessionBuilder {
             tracing::error!(%session, %toolset, %error, "failed to set up a toolset; its tools are not offered");
         }
         if self.tools.is_none() {
-            // The tools that a session brought are closed with it, those of the runtime with the runtime.
+            // The tools that a session brought are closed with it, those of the runtime with the
+            // runtime.
             let before = std::mem::replace(&mut *tools.open.lock(), open.clone());
             drop(before);
         }
@@ -382,7 +391,8 @@ impl SessionBuilder {
         (recovered, earlier): (Vec<RecoveredCall>, Option<&Arc<SessionInner>>),
     ) -> Arc<SessionInner> {
         let permits = tools.policies[self.context.mode as usize].permits();
-        // A session that is renewed goes on with its listener, and with the calls in its background.
+        // A session that is renewed goes on with its listener, and with the calls in its
+        // background.
         let updates = earlier
             .map(|earlier| earlier.updates.clone())
             .unwrap_or_default();
@@ -433,8 +443,8 @@ impl SessionBuilder {
     }
 }
 
-/// Lists a session under its id. Returns the handle of the same session that is listed already, if there is one. A session
-/// that expired in the store and was opened again is another one.
+/// Lists a session under its id. Returns the handle of the same session that is listed already, if
+/// there is one. A session that expired in the store and was opened again is another one.
 fn list_or_find(session: &Arc<SessionInner>) -> Option<Arc<SessionInner>> {
     let mut sessions = session.runtime.sessions.lock();
     let known = sessions.get(session.id.as_str()).and_then(Weak::upgrade);

@@ -6,7 +6,8 @@ use tokio::sync::{Mutex, Notify};
 
 /// Counts the calls of one session, and lets as many of them run as the policy allows.
 ///
-/// One word takes the place of a semaphore and a task tracker, because every call enters and leaves.
+/// One word takes the place of a semaphore and a task tracker, because every call enters and
+/// leaves.
 pub(crate) struct CallsInProgress {
     /// [`CLOSED`], the calls in progress in units of [`CALL`], and the permits that are taken.
     word: AtomicU64,
@@ -131,7 +132,8 @@ pub(crate) struct CallInProgress<'a> {
 }
 
 impl CallInProgress<'_> {
-    /// Takes one permit, or all of them for a call that runs alone. Returns false if it must wait for them.
+    /// Takes one permit, or all of them for a call that runs alone. Returns false if it must wait
+    /// for them.
     #[inline]
     pub(crate) fn try_run(&mut self, alone: bool) -> bool {
         // The calls in the line come first.
@@ -161,7 +163,8 @@ impl Drop for CallInProgress<'_> {
     #[inline]
     fn drop(&mut self) {
         let before = self.calls.word.fetch_sub(self.taken, Ordering::SeqCst);
-        // A call counts itself as waiting before it looks for permits, so that one of the two sees the other.
+        // A call counts itself as waiting before it looks for permits, so that one of the two sees
+        // the other.
         if before & CLOSED != 0 || self.calls.waiting.load(Ordering::SeqCst) != 0 {
             self.calls.wake();
         }

@@ -145,8 +145,8 @@ impl SpendingCaps {
         self.cost.iter().any(Option::is_some)
     }
 
-    /// Returns what is left of the caps, given what each of [`CapScope::STORED`] has used, or the first cap that is used up.
-    /// `resets_in` is the time that is left of the principal's window.
+    /// Returns what is left of the caps, given what each of [`CapScope::STORED`] has used, or the
+    /// first cap that is used up. `resets_in` is the time that is left of the principal's window.
     pub fn left(
         &self,
         used: [Spending; 3],

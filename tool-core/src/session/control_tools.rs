@@ -1,4 +1,5 @@
-//! The tools that the runtime adds to those of the host, by which the model cancels calls, reads guides and searches tools.
+//! The tools that the runtime adds to those of the host, by which the model cancels calls, reads
+//! guides and searches tools.
 
 use crate::call::{ErrorKind, Mode, Modes, RunContext, ToolError};
 use crate::registry::{RegistryErrors, ToolContext};
@@ -14,7 +15,8 @@ use std::sync::{Arc, LazyLock};
 /// The name of the tool by which the model searches.
 pub const SEARCH_TOOL: &str = "search_tools";
 
-/// The names of the tools that a runtime may add to those of the host. Tools of servers and users should have others.
+/// The names of the tools that a runtime may add to those of the host. Tools of servers and users
+/// should have others.
 pub const CONTROL_TOOL_NAMES: [&str; 4] = [
     "cancel_call",
     "list_running_calls",
@@ -22,7 +24,8 @@ pub const CONTROL_TOOL_NAMES: [&str; 4] = [
     SEARCH_TOOL,
 ];
 
-/// Takes a snapshot of tools, and adds the control tools that they need. `stats` returns the statistics for a tool name.
+/// Takes a snapshot of tools, and adds the control tools that they need. `stats` returns the
+/// statistics for a tool name.
 pub(crate) fn session_tools(
     tools: ToolContext,
     stats: impl Fn(&str) -> Arc<ToolStats>,
@@ -77,8 +80,8 @@ fn for_modes(tools: &[FunctionTool], modes: Modes) -> Option<&FunctionTool> {
     tools.iter().find(|tool| tool.definition().modes() == modes)
 }
 
-/// The tools that exist wherever a tool can be cancelled. They are shared, so that tools that were taken from one session
-/// and given to another are recognised.
+/// The tools that exist wherever a tool can be cancelled. They are shared, so that tools that were
+/// taken from one session and given to another are recognised.
 pub(crate) static CONTROL_TOOLS: LazyLock<[FunctionTool; 2]> =
     LazyLock::new(|| [cancel_call(), list_running_calls()]);
 

@@ -1,4 +1,5 @@
-//! The tools that a session declares to its model: all of its mode, or with tool search those that the model has found.
+//! The tools that a session declares to its model: all of its mode, or with tool search those that
+//! the model has found.
 
 use crate::session::inner::SessionInner;
 use crate::session::metrics::ContextMetrics;
@@ -14,8 +15,8 @@ const SUMMARY: usize = 200;
 const QUERY: usize = 4_096;
 
 impl SessionInner {
-    /// Returns the definitions of the tools that are declared to the model now: those that are always declared in the order of
-    /// the context, and then those that were found.
+    /// Returns the definitions of the tools that are declared to the model now: those that are
+    /// always declared in the order of the context, and then those that were found.
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let ctx = self.current_context();
         let mode = self.mode();

@@ -1,4 +1,5 @@
-//! The events of a reply on their way from the loop, the model and the tools to the reader of a stream.
+//! The events of a reply on their way from the loop, the model and the tools to the reader of a
+//! stream.
 
 use crate::call::{ProgressUpdate, ToolCall, ToolResponse};
 use crate::session::agent_event::{AgentEvent, ApprovalWanted, EVENT_SCHEMA_VERSION};
@@ -77,8 +78,8 @@ impl EventSender {
         });
     }
 
-    /// Sends a piece of the model's text. The pieces of a step must be the text of the step: if a model sends none, the loop
-    /// sends the whole.
+    /// Sends a piece of the model's text. The pieces of a step must be the text of the step: if a
+    /// model sends none, the loop sends the whole.
     pub fn text(&self, piece: impl Into<String>) {
         let delta = piece.into();
         let mut waiting = self.0.waiting.lock();
@@ -97,8 +98,8 @@ impl EventSender {
         self.send(AgentEvent::Text { delta: text.into() });
     }
 
-    /// Waits until the reader has taken all events. A model that awaits it between two reads of its server is as slow as the
-    /// reader, and fills no memory.
+    /// Waits until the reader has taken all events. A model that awaits it between two reads of its
+    /// server is as slow as the reader, and fills no memory.
     pub async fn taken(&self) {
         loop {
             let mut emptied = pin!(self.0.emptied.notified());
@@ -111,7 +112,8 @@ impl EventSender {
         }
     }
 
-    /// Sends the end of a step's text and its usage. The text is sent if the model has sent no piece of it.
+    /// Sends the end of a step's text and its usage. The text is sent if the model has sent no
+    /// piece of it.
     pub(crate) fn step_ended(&self, text: Option<&str>, usage: AgentEvent) {
         let mut waiting = self.0.waiting.lock();
         let was_shown = std::mem::take(&mut waiting.has_text);
@@ -258,7 +260,8 @@ impl WaitingEvents {
         }
     }
 
-    /// Joins a piece of text to the piece before it, if that one still waits. Returns true for a piece that needs no event.
+    /// Joins a piece of text to the piece before it, if that one still waits. Returns true for a
+    /// piece that needs no event.
     fn is_joined(&mut self, event: &AgentEvent) -> bool {
         let last = self.events.back_mut();
         match (event, last) {

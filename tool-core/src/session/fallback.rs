@@ -50,12 +50,15 @@ type SwitchListener = Box<dyn FnMut(&ModelSwitch) + Send>;
 /// that another model would hide. [`also_on`](Self::also_on) adds kinds of errors.
 ///
 /// - A call runs only after its answer is complete, so no call of an answer that failed has begun.
-/// - If your listener has seen a part of the answer that failed, the second model is not asked, because your user would read
-///   two beginnings. [`even_if_shown`](Self::even_if_shown) lifts that.
-/// - A switch is a warning in the log, the attribute `tool_core.failed_model` of the step's span, and an event for
+/// - If your listener has seen a part of the answer that failed, the second model is not asked,
+///   because your user would read two beginnings. [`even_if_shown`](Self::even_if_shown) lifts
+///   that.
+/// - A switch is a warning in the log, the attribute `tool_core.failed_model` of the step's span,
+///   and an event for
 ///   [`on_switch`](Self::on_switch). The span and its cost name the model that answered.
 /// - The tokens of the answer that failed count in [`Reply::usage`](super::Reply::usage).
-/// - Each step of the history goes back in full to the model that wrote it. The other model reads its text and its calls.
+/// - Each step of the history goes back in full to the model that wrote it. The other model reads
+///   its text and its calls.
 ///
 /// ```
 /// use tool_core::session::{FallbackModel, History};
@@ -137,21 +140,23 @@ impl<A: Model, B: Model> FallbackModel<A, B> {
         self
     }
 
-    /// Asks the second model even if your listener has seen a part of the answer that failed. Your listener then sees a second
-    /// beginning: use [`on_switch`](Self::on_switch) to take the first one back.
+    /// Asks the second model even if your listener has seen a part of the answer that failed. Your
+    /// listener then sees a second beginning: use [`on_switch`](Self::on_switch) to take the first
+    /// one back.
     pub fn even_if_shown(mut self) -> Self {
         self.even_if_shown = true;
         self
     }
 
-    /// Sets a function that sees each switch, before the second model is asked. It runs on the task of the reply, so it
-    /// has to be quick.
+    /// Sets a function that sees each switch, before the second model is asked. It runs on the task
+    /// of the reply, so it has to be quick.
     pub fn on_switch(mut self, listener: impl FnMut(&ModelSwitch) + Send + 'static) -> Self {
         self.listener = Some(Box::new(listener));
         self
     }
 
-    /// Sets the time for which a first model that has failed is not asked. Defaults to none: each step asks it again.
+    /// Sets the time for which a first model that has failed is not asked. Defaults to none: each
+    /// step asks it again.
     pub fn rest_after_failure(mut self, rest: Duration) -> Self {
         self.rest = rest;
         self

@@ -74,20 +74,24 @@ pub struct Session(pub(crate) Arc<SessionInner>);
 impl Session {
     /// Makes a call under the session's limits. You always get a response.
     ///
-    /// The session finds the tool, checks its mode, and decodes and validates the arguments. It then checks the loop limits and
-    /// budgets. A call that needs approval waits for it. Only then does the tool run: under its deadline, guarded against panics,
-    /// and with a bounded result.
+    /// The session finds the tool, checks its mode, and decodes and validates the arguments. It
+    /// then checks the loop limits and budgets. A call that needs approval waits for it. Only then
+    /// does the tool run: under its deadline, guarded against panics, and with a bounded result.
     ///
-    /// The response carries the call's id. Two calls with one id are two calls; only a journal identifies a call by its id.
+    /// The response carries the call's id. Two calls with one id are two calls; only a journal
+    /// identifies a call by its id.
     pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResponse> + Send {
-        // Not `async`, as another future around this one would move the call and its response once more.
+        // Not `async`, as another future around this one would move the call and its response once
+        // more.
         entry::call(&self.0, call)
     }
 
-    /// Makes the calls of one step concurrently, and returns one response for each id, in the order of the calls.
+    /// Makes the calls of one step concurrently, and returns one response for each id, in the order
+    /// of the calls.
     ///
-    /// A call with an empty id gets an id. If two calls have the same id, the second does not run, and the response of the first
-    /// carries a warning. A `sequential` tool waits for the calls before it and delays those after it.
+    /// A call with an empty id gets an id. If two calls have the same id, the second does not run,
+    /// and the response of the first carries a warning. A `sequential` tool waits for the calls
+    /// before it and delays those after it.
     pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResponse> {
         join_all(step::run_step(
             &self.0,
@@ -96,15 +100,16 @@ impl Session {
         .await
     }
 
-    /// Answers a call with an error instead of making it. Use it in a loop of your own for a call that must not run, for example one
-    /// that arrived in part.
+    /// Answers a call with an error instead of making it. Use it in a loop of your own for a call
+    /// that must not run, for example one that arrived in part.
     pub fn refuse(&self, call: &ToolCall, error: ToolError) -> ToolResponse {
         let response = ToolResponse::refused(call, error, CallInstant::now());
         without_tool::record_refusal(&self.0, call, &response);
         response
     }
 
-    /// Answers a call that an earlier process of the conversation has left without a result, instead of making it. The runtime's
+    /// Answers a call that an earlier process of the conversation has left without a result,
+    /// instead of making it. The runtime's
     /// [journal](super::Journal) may know the result. Otherwise the answer is `UNKNOWN`: the call may have taken effect, unless
     /// its tool changes nothing.
     pub fn answer_lost(&self, call: &ToolCall) -> ToolResponse {
@@ -114,7 +119,8 @@ impl Session {
         response
     }
 
-    /// Answers a call with `BUDGET_EXCEEDED` instead of making it, because the reply has used up its
+    /// Answers a call with `BUDGET_EXCEEDED` instead of making it, because the reply has used up
+    /// its
     /// [`max_tool_steps`](Self::max_tool_steps). Use it in a loop of your own if you cannot ask the model for an answer without
     /// calls.
     pub fn refuse_step(&self, call: &ToolCall) -> ToolResponse {
@@ -123,8 +129,8 @@ impl Session {
         response
     }
 
-    /// Cancels a running call, even if its tool is not `cancellable`. The call's response is `CANCELLED`. Returns false if no call
-    /// with that id is running in this process.
+    /// Cancels a running call, even if its tool is not `cancellable`. The call's response is
+    /// `CANCELLED`. Returns false if no call with that id is running in this process.
     pub fn cancel(&self, call_id: &str) -> bool {
         self.0.running.cancel(call_id)
     }
@@ -134,8 +140,8 @@ impl Session {
         self.0.running.interrupt()
     }
 
-    /// Removes and returns the updates of calls that no listener has heard, oldest first: at most the latest 100, and 256 KiB of
-    /// them.
+    /// Removes and returns the updates of calls that no listener has heard, oldest first: at most
+    /// the latest 100, and 256 KiB of them.
     pub fn updates(&self) -> Vec<CallUpdate> {
         self.0
             .rare
@@ -153,8 +159,9 @@ impl Session {
             .unwrap_or_default()
     }
 
-    /// Waits until [`take_background_answers`](Self::take_background_answers) has an answer, and leaves it there. You can then let the
-    /// model speak, for example with `AgentLoop::resume`. Without background answers it waits forever.
+    /// Waits until [`take_background_answers`](Self::take_background_answers) has an answer, and
+    /// leaves it there. You can then let the model speak, for example with `AgentLoop::resume`.
+    /// Without background answers it waits forever.
     pub async fn background_answers_ready(&self) {
         match self.0.background() {
             Some(answers) => answers.ready().await,
@@ -165,14 +172,16 @@ impl Session {
 
 /// # Replies of a model
 impl Session {
-    /// Lets `model` reply to `text`. The model is asked, its calls are run, and it is asked again, for at most
+    /// Lets `model` reply to `text`. The model is asked, its calls are run, and it is asked again,
+    /// for at most
     /// [`max_tool_steps`](crate::Policy::max_tool_steps) steps of calls; then it must answer without calls.
     /// [`Reply::finish`] says how the reply ended.
     ///
-    /// The reply is part of the current turn; [`next_turn`](Self::next_turn) begins another. An empty `text` adds no
-    /// message. A tool that wants no reply ends the reply after its step, and so does [`interrupt`](Self::interrupt). The
-    /// caller may also drop the future. In every case the history has exactly one result for each call: the results of
-    /// calls that ended, and CANCELLED for the others.
+    /// The reply is part of the current turn; [`next_turn`](Self::next_turn) begins another. An
+    /// empty `text` adds no message. A tool that wants no reply ends the reply after its step, and
+    /// so does [`interrupt`](Self::interrupt). The caller may also drop the future. In every case
+    /// the history has exactly one result for each call: the results of calls that ended, and
+    /// CANCELLED for the others.
     ///
     /// ```
     /// use serde_json::json;
@@ -211,7 +220,8 @@ impl Session {
         self.reply_with(model, history, message, ToolChoice::Auto)
     }
 
-    /// Lets `model` reply as [`reply`](Self::reply) does, with another tool choice for the first step. Later steps may call tools.
+    /// Lets `model` reply as [`reply`](Self::reply) does, with another tool choice for the first
+    /// step. Later steps may call tools.
     pub fn reply_with<M: Model>(
         &self,
         model: &mut M,
@@ -233,8 +243,9 @@ impl Session {
         reply(&self.0, model, history, options, None).await
     }
 
-    /// Lets `model` reply as [`reply`](Self::reply) does, and returns the events of the reply as they happen. The last event has
-    /// the reply. See [`AgentEvent`](super::AgentEvent) for their order.
+    /// Lets `model` reply as [`reply`](Self::reply) does, and returns the events of the reply as
+    /// they happen. The last event has the reply. See [`AgentEvent`](super::AgentEvent) for their
+    /// order.
     pub fn reply_stream<'a, M: Model>(
         &'a self,
         model: &'a mut M,
@@ -245,11 +256,12 @@ impl Session {
         AgentStream::new(|events| self.reply_with_options(model, history, options.events(events)))
     }
 
-    /// Lets `model` reply as [`reply`](Self::reply) does, and returns the final answer as a value. See [`TypedAnswer`].
+    /// Lets `model` reply as [`reply`](Self::reply) does, and returns the final answer as a value.
+    /// See [`TypedAnswer`].
     ///
-    /// After a wrong answer the model is asked again; this does not count as a step of calls. If the model answers and calls other
-    /// tools at once, the calls are made first, and then it must answer again. The history has the answer as a text of the
-    /// model, in JSON.
+    /// After a wrong answer the model is asked again; this does not count as a step of calls. If
+    /// the model answers and calls other tools at once, the calls are made first, and then it must
+    /// answer again. The history has the answer as a text of the model, in JSON.
     ///
     /// # Errors
     ///
@@ -284,8 +296,8 @@ impl Session {
         typed_reply(form, &slot, reply)
     }
 
-    /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools that are
-    /// `ignore_on_enter`.
+    /// Lets `model` speak first, as the agent enters the conversation. The model does not see tools
+    /// that are `ignore_on_enter`.
     pub async fn reply_on_enter<M: Model>(&self, model: &mut M, history: &mut History) -> Reply {
         reply(&self.0, model, history, ReplyOptions::entering(), None).await
     }
@@ -293,13 +305,15 @@ impl Session {
 
 /// # Turns, and the end
 impl Session {
-    /// Ends the turn and begins the next. Call it before each message of the user. Budgets and loop counts are reset, and an `END_VOICE_SESSION` of the turn takes
-    /// effect. If several callers call it at once, in any process, one of them gets the pending message.
+    /// Ends the turn and begins the next. Call it before each message of the user. Budgets and loop
+    /// counts are reset, and an `END_VOICE_SESSION` of the turn takes effect. If several callers
+    /// call it at once, in any process, one of them gets the pending message.
     pub async fn next_turn(&self) -> Turn {
         let session = &self.0;
         let was_ending = session.record.state().ending || session.calls.is_closed();
         let turn = session.record.next_turn().await.unwrap_or_else(|error| {
-            // The turn continues with its counters, so no call is admitted that was not allowed before.
+            // The turn continues with its counters, so no call is admitted that was not allowed
+            // before.
             tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to end the turn in the store");
             Turn { number: session.record.turn(), pending_message: None, ended: false }
         });
@@ -318,13 +332,14 @@ impl Session {
         self.0.record.turn()
     }
 
-    /// Returns the calls of the turn as its budgets and its loop detection count them. Returns `None` unless the session store is in
-    /// memory, because other stores count for themselves.
+    /// Returns the calls of the turn as its budgets and its loop detection count them. Returns
+    /// `None` unless the session store is in memory, because other stores count for themselves.
     pub fn turn_report(&self) -> Option<TurnReport> {
         self.0.record.turn_report()
     }
 
-    /// Returns what the ended calls of the turn, the session and the principal have cost, in the order of
+    /// Returns what the ended calls of the turn, the session and the principal have cost, in the
+    /// order of
     /// [`CapScope::STORED`](crate::session::CapScope::STORED). All amounts are zero under a policy without caps. Returns `None` unless
     /// the session store is in memory.
     ///
@@ -346,7 +361,8 @@ impl Session {
         self.0.record.spending()
     }
 
-    /// Returns the number of steps of calls that a reply may have. After these the model must answer without calls.
+    /// Returns the number of steps of calls that a reply may have. After these the model must
+    /// answer without calls.
     pub fn max_tool_steps(&self) -> u32 {
         self.policy().max_tool_steps
     }
@@ -356,9 +372,9 @@ impl Session {
         self.0.mode()
     }
 
-    /// Hands the conversation over to another mode: its tools, budgets and instructions are those of that mode from now on.
-    /// The state, the audit log, the calls of the turn and those that wait for approval stay. Has no effect on a session
-    /// that has ended.
+    /// Hands the conversation over to another mode: its tools, budgets and instructions are those
+    /// of that mode from now on. The state, the audit log, the calls of the turn and those that
+    /// wait for approval stay. Has no effect on a session that has ended.
     ///
     /// Other processes see the mode at their next operation on the session.
     ///
@@ -384,7 +400,8 @@ impl Session {
         Ok(())
     }
 
-    /// Ends the session. Running calls are cancelled and answered; later calls are answered with `SESSION_INACTIVE`.
+    /// Ends the session. Running calls are cancelled and answered; later calls are answered with
+    /// `SESSION_INACTIVE`.
     pub async fn end(&self) {
         self.0.end().await;
     }
@@ -394,15 +411,16 @@ impl Session {
 impl Session {
     /// Runs a call that was approved. The model does not send it again.
     ///
-    /// Mode, arguments and budgets are checked once more, and the call is charged to the current turn. The response is
-    /// `NOT_FOUND` if no call waits under the token: it was used, it has expired, or it is for another session. It is
-    /// `CONFLICT` if the settings of an agent's toolsets have changed since the call was requested.
+    /// Mode, arguments and budgets are checked once more, and the call is charged to the current
+    /// turn. The response is `NOT_FOUND` if no call waits under the token: it was used, it has
+    /// expired, or it is for another session. It is `CONFLICT` if the settings of an agent's
+    /// toolsets have changed since the call was requested.
     pub async fn approve(&self, token: &str) -> ToolResponse {
         self.approve_by(token, self.principal()).await
     }
 
-    /// Runs a call that a person has approved, as [`approve`](Self::approve) does. The audit log names this person, and
-    /// otherwise the session's principal.
+    /// Runs a call that a person has approved, as [`approve`](Self::approve) does. The audit log
+    /// names this person, and otherwise the session's principal.
     pub async fn approve_by(&self, token: &str, person: &str) -> ToolResponse {
         let how = ApprovedRun {
             person,
@@ -411,8 +429,8 @@ impl Session {
         self.run_approved(token, how).await
     }
 
-    /// Runs a call that was approved, as [`approve`](Self::approve) does. Its tool asks these handlers before those of the
-    /// session.
+    /// Runs a call that was approved, as [`approve`](Self::approve) does. Its tool asks these
+    /// handlers before those of the session.
     pub async fn approve_with(&self, token: &str, handlers: HostHandlers) -> ToolResponse {
         let how = ApprovedRun {
             person: self.principal(),
@@ -467,24 +485,25 @@ impl Session {
         self.deny_by(token, self.principal()).await
     }
 
-    /// Answers a call that a person has not approved, as [`deny`](Self::deny) does. The audit log names this person, and
-    /// otherwise the session's principal.
+    /// Answers a call that a person has not approved, as [`deny`](Self::deny) does. The audit log
+    /// names this person, and otherwise the session's principal.
     pub async fn deny_by(&self, token: &str, person: &str) -> ToolResponse {
         confirm::deny(&self.0, token, Some(person))
             .await
             .unwrap_or_else(confirm::response_without_call)
     }
 
-    /// Denies a call as [`deny`](Self::deny) does if no person has decided: no one could be asked, or no one answered in time. The
-    /// audit log names no person.
+    /// Denies a call as [`deny`](Self::deny) does if no person has decided: no one could be asked,
+    /// or no one answered in time. The audit log names no person.
     pub async fn deny_undecided(&self, token: &str) -> ToolResponse {
         confirm::deny(&self.0, token, None)
             .await
             .unwrap_or_else(confirm::response_without_call)
     }
 
-    /// Runs or denies a call as a person has decided. With `events`, a reader gets the beginning of the call, its updates
-    /// and its result. If no call waits under the token, there are no events, and the response is `NOT_FOUND`.
+    /// Runs or denies a call as a person has decided. With `events`, a reader gets the beginning of
+    /// the call, its updates and its result. If no call waits under the token, there are no events,
+    /// and the response is `NOT_FOUND`.
     pub async fn decide(&self, decision: &Decision, events: Option<&EventSender>) -> ToolResponse {
         let token = decision.token();
         let person = decision.person().unwrap_or(self.principal());
@@ -550,26 +569,31 @@ impl Session {
         confirm::outcome(&self.0, asked).await
     }
 
-    /// Returns the mark with which the answer `CONFIRMATION_REQUIRED` tells the model to expect the note about the decision,
-    /// such as `[decision 0123456789abcdef]`. Returns `None` for a text that is not a token.
+    /// Returns the mark with which the answer `CONFIRMATION_REQUIRED` tells the model to expect the
+    /// note about the decision, such as `[decision 0123456789abcdef]`. Returns `None` for a text
+    /// that is not a token.
     ///
-    /// A host that adds the outcome to the conversation as a message begins it with this mark. The user does not know it, and
+    /// A host that adds the outcome to the conversation as a message begins it with this mark. The
+    /// user does not know it, and
     /// [`reply`](Self::reply) takes it out of the user's texts, so that a user cannot make up a result.
     pub fn decision_mark(&self, token: &str) -> Option<String> {
         Signer::id_of(token).map(|id| self.0.runtime.signer.mark(id))
     }
 
-    /// Returns an alias of a token for clients that must not see the token, for example in a state that they send back.
+    /// Returns an alias of a token for clients that must not see the token, for example in a state
+    /// that they send back.
     /// [`token_for_alias`](Self::token_for_alias) returns the token. Returns `None` for a text that is not a token.
     pub fn token_alias(&self, token: &str) -> Option<String> {
         self.0.runtime.signer.alias(token)
     }
 
-    /// Returns the token of the call that waits under an alias, even in another process than the one that gave the alias.
+    /// Returns the token of the call that waits under an alias, even in another process than the
+    /// one that gave the alias.
     ///
     /// # Errors
     ///
-    /// `NOT_FOUND` if no call of the session waits under the alias, and a transient error if the store failed.
+    /// `NOT_FOUND` if no call of the session waits under the alias, and a transient error if the
+    /// store failed.
     pub async fn token_for_alias(&self, alias: &str) -> Result<String, ToolError> {
         confirm::token_for_alias(&self.0, alias).await
     }
@@ -577,21 +601,23 @@ impl Session {
 
 /// # What the model sees
 impl Session {
-    /// Returns the definitions of the tools that the model may see now, in order: those of the session's mode that no
-    /// `dynamic` toolset hides. Under [`Policy::search_tools`] they are the tools that are always declared, followed by those
-    /// that the model has found.
+    /// Returns the definitions of the tools that the model may see now, in order: those of the
+    /// session's mode that no `dynamic` toolset hides. Under [`Policy::search_tools`] they are the
+    /// tools that are always declared, followed by those that the model has found.
     pub fn definitions(&self) -> Vec<ToolDefinition> {
         self.0.definitions()
     }
 
-    /// Returns the definitions of the tools that the model finds by [`Policy::search_tools`], found or not, in order. Empty
-    /// without a search. The model may call them all, and a provider that defers tools itself takes them as deferred.
+    /// Returns the definitions of the tools that the model finds by [`Policy::search_tools`], found
+    /// or not, in order. Empty without a search. The model may call them all, and a provider that
+    /// defers tools itself takes them as deferred.
     pub fn searchable_definitions(&self) -> Vec<ToolDefinition> {
         self.0.searchable_definitions()
     }
 
-    /// Returns the instructions about the tools of this mode: full guides in text and their summaries in voice, unless the
-    /// policy says otherwise. Tools whose declarations say everything are left out. The text is empty if that is all of them.
+    /// Returns the instructions about the tools of this mode: full guides in text and their
+    /// summaries in voice, unless the policy says otherwise. Tools whose declarations say
+    /// everything are left out. The text is empty if that is all of them.
     pub fn instructions(&self) -> String {
         self.0.instructions()
     }
@@ -629,7 +655,8 @@ impl Session {
         self.0.policy()
     }
 
-    /// Returns the state as this process knows it. Call [`refresh`](Self::refresh) first if other processes share the store.
+    /// Returns the state as this process knows it. Call [`refresh`](Self::refresh) first if other
+    /// processes share the store.
     pub fn state(&self) -> Arc<SessionState> {
         self.0.record.state()
     }
@@ -665,7 +692,8 @@ impl Session {
 
 /// # Records
 impl Session {
-    /// Returns the calls of the last turns from the store, oldest first: of the current turn, and of those before it up to
+    /// Returns the calls of the last turns from the store, oldest first: of the current turn, and
+    /// of those before it up to
     /// [`Policy::history`]. Turns without calls are left out.
     ///
     /// # Errors
@@ -705,8 +733,8 @@ impl Session {
             .collect())
     }
 
-    /// Returns the audit log from the store: the last 1,000 answered calls of all processes with their outcomes, their intents
-    /// and the persons who decided on them, oldest first.
+    /// Returns the audit log from the store: the last 1,000 answered calls of all processes with
+    /// their outcomes, their intents and the persons who decided on them, oldest first.
     ///
     /// A call that waited for approval has two entries: its refusal, and its run or its denial.
     ///
@@ -757,7 +785,8 @@ impl Session {
 
 /// # What a transport reports
 impl Session {
-    /// Records the tokens of the model's context as its provider has counted them. The log warns at 0.9 of the policy's window.
+    /// Records the tokens of the model's context as its provider has counted them. The log warns at
+    /// 0.9 of the policy's window.
     /// [`reply`](Self::reply) calls this itself.
     pub fn observe_context(&self, tokens: u64) {
         self.0.observe_context(tokens);
@@ -769,12 +798,14 @@ impl Session {
         self.0.observe_system_prompt(text);
     }
 
-    /// Records what a transport has measured of the speech in the conversation. A live loop calls this itself.
+    /// Records what a transport has measured of the speech in the conversation. A live loop calls
+    /// this itself.
     pub fn observe_speech(&self, event: SpeechEvent) {
         self.0.rare().speech.get_or_init(Box::default).add(event);
     }
 
-    /// Reports that the transport has begun to play audio. `ctx.wait_for_playout()` waits from now on.
+    /// Reports that the transport has begun to play audio. `ctx.wait_for_playout()` waits from now
+    /// on.
     pub fn playout_started(&self) {
         self.0.rare().playout.set(true);
     }

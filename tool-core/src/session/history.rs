@@ -3,8 +3,8 @@
 use crate::call::{ResultForm, ToolCall, ToolResponse};
 use crate::session::message::Message;
 
-/// A conversation: the messages of the user and the model, the calls, and exactly one result for each call.
-/// It has a [JSON form](Self#the-json-form), in which you can store it.
+/// A conversation: the messages of the user and the model, the calls, and exactly one result for
+/// each call. It has a [JSON form](Self#the-json-form), in which you can store it.
 ///
 /// ```
 /// use tool_core::session::{History, Message};
@@ -42,7 +42,8 @@ impl History {
         &self.messages
     }
 
-    /// Adds a message. Calls are followed by their results. Use [`repair`](Self::repair) for a history that was cut.
+    /// Adds a message. Calls are followed by their results. Use [`repair`](Self::repair) for a
+    /// history that was cut.
     pub fn push(&mut self, message: Message) {
         self.messages.push(message);
     }
@@ -64,7 +65,8 @@ impl History {
         self.messages = messages;
     }
 
-    /// Adds a message before the one at an index, or at the end. For transcripts that arrive after their answers.
+    /// Adds a message before the one at an index, or at the end. For transcripts that arrive after
+    /// their answers.
     pub fn insert(&mut self, at: usize, message: Message) {
         self.messages.insert(at.min(self.messages.len()), message);
     }

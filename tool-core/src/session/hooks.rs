@@ -8,8 +8,8 @@ use std::sync::Arc;
 /// The future that a hook returns.
 pub type HookFuture<'a, T> = BoxFuture<'a, T>;
 
-/// The host's own code around the calls of all sessions. Hooks run in the order in which they were added; the first
-/// `around` is the outermost.
+/// The host's own code around the calls of all sessions. Hooks run in the order in which they were
+/// added; the first `around` is the outermost.
 ///
 /// A single function needs no implementation: [`RuntimeBuilder::before`](crate::session::RuntimeBuilder::before) takes an
 /// `async` closure, and so do `after` and `around`.
@@ -31,14 +31,15 @@ pub type HookFuture<'a, T> = BoxFuture<'a, T>;
 /// }
 /// ```
 pub trait Hook: Send + Sync + 'static {
-    /// Runs before a call that has passed every check. An error becomes the call's answer: the call does not run, and
-    /// its budget is refunded.
+    /// Runs before a call that has passed every check. An error becomes the call's answer: the call
+    /// does not run, and its budget is refunded.
     fn before<'a>(&'a self, _call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Runs after a call of a known tool was answered, even if it was refused, and again if a person denies a call that
-    /// waited for approval. It may change the answer. The runtime stops waiting for it after one second.
+    /// Runs after a call of a known tool was answered, even if it was refused, and again if a
+    /// person denies a call that waited for approval. It may change the answer. The runtime stops
+    /// waiting for it after one second.
     fn after<'a>(
         &'a self,
         _call: &'a HookedCall<'a>,
@@ -58,10 +59,12 @@ pub trait Hook: Send + Sync + 'static {
         next.run()
     }
 
-    /// Runs around a request that no tool serves, and returns its outcome: around the get of a prompt, the read of a resource,
-    /// and the answer to a call that reaches no tool. `next` does the work. A hook that returns an error without it refuses a
-    /// prompt or a resource; the answer to a call stays as it is. If the request is given up, the future is dropped. It is
-    /// also dropped if it takes longer than the policy's deadline and a second, before `next` or after it.
+    /// Runs around a request that no tool serves, and returns its outcome: around the get of a
+    /// prompt, the read of a resource, and the answer to a call that reaches no tool. `next` does
+    /// the work. A hook that returns an error without it refuses a prompt or a resource; the answer
+    /// to a call stays as it is. If the request is given up, the future is dropped. It is also
+    /// dropped if it takes longer than the policy's deadline and a second, before `next` or after
+    /// it.
     ///
     /// ```
     /// use tool_core::ToolError;
@@ -105,11 +108,12 @@ pub struct HookedRequest<'a> {
     pub turn: u64,
     /// The kind of the request.
     pub kind: RequestKind,
-    /// The name of the prompt or of the tool, or the URI of the resource, as it was sent; of a completion the name of the prompt or
-    /// the URI template. It may have any length and characters.
+    /// The name of the prompt or of the tool, or the URI of the resource, as it was sent; of a
+    /// completion the name of the prompt or the URI template. It may have any length and
+    /// characters.
     pub name: &'a str,
-    /// The arguments' JSON text: of a call as it was sent, which may be invalid; `{}` for a resource; of a completion
-    /// the values so far, by name.
+    /// The arguments' JSON text: of a call as it was sent, which may be invalid; `{}` for a
+    /// resource; of a completion the values so far, by name.
     pub arguments: &'a str,
 }
 
@@ -117,7 +121,8 @@ pub struct HookedRequest<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RequestKind {
-    /// A call that reaches no tool: its name is unknown, its session is over, or its step has too many calls.
+    /// A call that reaches no tool: its name is unknown, its session is over, or its step has too
+    /// many calls.
     Call,
     /// The get of a prompt.
     Prompt,
@@ -172,7 +177,8 @@ pub struct HookedCall<'a> {
     pub arguments: &'a str,
 }
 
-/// A function that serves as a hook: an `async fn`, or an `async` closure whose parameters have types. See
+/// A function that serves as a hook: an `async fn`, or an `async` closure whose parameters have
+/// types. See
 /// [`RuntimeBuilder::before`](super::RuntimeBuilder::before).
 ///
 /// A closure may capture. Each call runs a clone of it, so share what it captures in an `Arc`.
@@ -192,7 +198,8 @@ pub trait HookFn<'a, Arguments>: Send + Sync {
     fn call(&self, arguments: Arguments) -> Self::Future;
 }
 
-// An `async` closure that captures lends to its future, and only as `FnOnce` gives it what it captures.
+// An `async` closure that captures lends to its future, and only as `FnOnce` gives it what it
+// captures.
 #[diagnostic::do_not_recommend]
 impl<'a, F, R, A> HookFn<'a, (A,)> for F
 where

@@ -97,7 +97,8 @@ pub(crate) struct SessionInner {
     /// The host's wishes about updates. Created with the first of them.
     pub(crate) updates: OnceLock<Arc<UpdateOptions>>,
     pub(crate) running: RunningCalls,
-    /// An allocation of its own, whose address identifies the session among others with the same text.
+    /// An allocation of its own, whose address identifies the session among others with the same
+    /// text.
     pub(crate) id: SessionId,
     pub(crate) principal: Arc<str>,
     /// The context from which the contexts of calls are made.
@@ -168,7 +169,8 @@ impl SessionInner {
         self.record.mode()
     }
 
-    /// Returns the calls that this process has answered. Those of a session in memory are in the store's own list.
+    /// Returns the calls that this process has answered. Those of a session in memory are in the
+    /// store's own list.
     pub(crate) fn log(&self) -> &CallLog {
         let new = || {
             let policy = self.policy();
@@ -262,19 +264,22 @@ impl SessionInner {
         }
     }
 
-    /// Returns the answers of calls that go on in the background, if the session answers calls in this way.
+    /// Returns the answers of calls that go on in the background, if the session answers calls in
+    /// this way.
     pub(crate) fn background(&self) -> Option<&Arc<BackgroundAnswers>> {
         self.updates.get()?.background()
     }
 
-    /// Returns true if this is the session of that incarnation, and has not ended here or in another process.
+    /// Returns true if this is the session of that incarnation, and has not ended here or in
+    /// another process.
     pub(crate) fn is_open_as(&self, incarnation: u128) -> bool {
         self.record.incarnation() == incarnation
             && !self.calls.is_closed()
             && !self.record.state().ended
     }
 
-    /// Ends the session, even if the caller stops waiting for it: the caller may be a call that is cancelled by the end.
+    /// Ends the session, even if the caller stops waiting for it: the caller may be a call that is
+    /// cancelled by the end.
     pub(crate) async fn end(self: &Arc<Self>) {
         if self.calls.is_empty() {
             return self.finish().await;
@@ -304,7 +309,8 @@ impl SessionInner {
         self.forget().await;
     }
 
-    /// Removes the session's entries from the journal, unless a later session has taken its place and its entries.
+    /// Removes the session's entries from the journal, unless a later session has taken its place
+    /// and its entries.
     pub(crate) async fn forget(&self) {
         let Some(journal) = &self.runtime.journal else {
             return;
@@ -357,7 +363,8 @@ impl SessionInner {
         if !self.calls.is_empty() && timeout(CLOSING, self.calls.finish()).await.is_err() {
             tracing::error!(session = %self.id.as_str().escape_debug(), "a call is still running after its session ended");
         } else {
-            // No call uses the resources any more. They are dropped without the lock, as dropping them may take locks.
+            // No call uses the resources any more. They are dropped without the lock, as dropping
+            // them may take locks.
             let resources = self.resources.lock().take();
             if let Some(resources) = resources {
                 drop(resources.brought);
@@ -376,8 +383,8 @@ impl SessionInner {
     }
 }
 
-/// Returns the key of a session in the journal: its id, or an array of its id, principal and agent where it has them. Two
-/// sessions have the same key only if all three are equal.
+/// Returns the key of a session in the journal: its id, or an array of its id, principal and agent
+/// where it has them. Two sessions have the same key only if all three are equal.
 pub(crate) fn journal_key<'a>(id: &'a str, principal: &str, agent: &str) -> Cow<'a, str> {
     if principal.is_empty() && agent.is_empty() && !id.starts_with('[') {
         return Cow::Borrowed(id);

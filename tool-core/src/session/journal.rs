@@ -10,18 +10,20 @@ use thiserror::Error;
 
 /// Records calls before they run and after they have ended.
 ///
-/// Without a journal, a runtime that is killed forgets which calls were running. With one, a call that an earlier process
-/// started and did not finish is answered UNKNOWN when the same call id comes again, and an action never runs a second time
-/// on its own.
+/// Without a journal, a runtime that is killed forgets which calls were running. With one, a call
+/// that an earlier process started and did not finish is answered UNKNOWN when the same call id
+/// comes again, and an action never runs a second time on its own.
 ///
-/// An entry that is lost must not let an action run twice. A call whose start is lost has not run; a call whose end is lost
-/// is UNKNOWN. Therefore only [`started`](Self::started) must be durable when it returns, and only for calls that are not
+/// An entry that is lost must not let an action run twice. A call whose start is lost has not run;
+/// a call whose end is lost is UNKNOWN. Therefore only [`started`](Self::started) must be durable
+/// when it returns, and only for calls that are not
 /// [`harmless`](JournalEntry::harmless).
 ///
 /// A journal belongs to one process. It need not see what others write at the same time.
 ///
-/// It knows a session by a key: the session's id, and if the session has a principal or an agent, a JSON array of the id and
-/// both. So what one principal's session leaves behind is neither answered to another principal nor removed by one.
+/// It knows a session by a key: the session's id, and if the session has a principal or an agent, a
+/// JSON array of the id and both. So what one principal's session leaves behind is neither answered
+/// to another principal nor removed by one.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -83,14 +85,16 @@ use thiserror::Error;
 /// # }
 /// ```
 pub trait Journal: Send + Sync + 'static {
-    /// Records that a call is about to run. Returns when the entry is durable; a harmless call's entry need not be.
+    /// Records that a call is about to run. Returns when the entry is durable; a harmless call's
+    /// entry need not be.
     ///
-    /// A call id that is used again in one process replaces the earlier call and its end. On an error, a call that is not
-    /// harmless does not run.
+    /// A call id that is used again in one process replaces the earlier call and its end. On an
+    /// error, a call that is not harmless does not run.
     fn started(&self, call: &JournalEntry)
     -> impl Future<Output = Result<(), JournalError>> + Send;
 
-    /// Records the end of a call: the JSON of its envelope, with a member `content` if its result has
+    /// Records the end of a call: the JSON of its envelope, with a member `content` if its result
+    /// has
     /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, for example one of a forgotten
     /// session.
     ///
@@ -102,8 +106,9 @@ pub trait Journal: Send + Sync + 'static {
         response: &str,
     ) -> impl Future<Output = Result<(), JournalError>> + Send;
 
-    /// Returns the calls of a session that earlier processes recorded, in the order in which they started. Calls of this
-    /// process are left out. Where two processes used the same call id, the later one comes later.
+    /// Returns the calls of a session that earlier processes recorded, in the order in which they
+    /// started. Calls of this process are left out. Where two processes used the same call id, the
+    /// later one comes later.
     ///
     /// On an error, the session does not open.
     fn recover(
@@ -190,8 +195,8 @@ impl PartialEq for JournalError {
 
 impl Eq for JournalError {}
 
-/// Declares the object-safe form of a trait with asynchronous methods: the same methods with boxed futures. Every type that
-/// has the trait implements it.
+/// Declares the object-safe form of a trait with asynchronous methods: the same methods with boxed
+/// futures. Every type that has the trait implements it.
 macro_rules! object_safe {
     ($(#[$attribute:meta])* $visibility:vis trait $object_safe:ident: $trait:ident, $error:ty;
      $($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {

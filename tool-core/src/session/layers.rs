@@ -28,14 +28,16 @@ where
 
 /// The layers, with the service inside them.
 ///
-/// The service is behind a lock, because a rate limit cannot be cloned: calls queue for readiness in order, and then run
-/// concurrently.
+/// The service is behind a lock, because a rate limit cannot be cloned: calls queue for readiness
+/// in order, and then run concurrently.
 pub(crate) struct LayerStack(Mutex<LayeredService>);
 
 struct LayeredService {
-    /// The layers, outermost first, until they are built at the first call: some can only be built inside a tokio runtime.
+    /// The layers, outermost first, until they are built at the first call: some can only be built
+    /// inside a tokio runtime.
     unbuilt: Vec<WrapService>,
-    /// `None` once a layer has panicked while it was built. Without its layers, the runtime makes no call.
+    /// `None` once a layer has panicked while it was built. Without its layers, the runtime makes
+    /// no call.
     service: Option<CallService>,
 }
 
@@ -51,7 +53,8 @@ impl LayerStack {
         })
     }
 
-    /// Makes a call through the layers. If one of them fails, only a `harmless` tool has had no effect.
+    /// Makes a call through the layers. If one of them fails, only a `harmless` tool has had no
+    /// effect.
     pub(crate) async fn call(
         &self,
         call: ToolCall,

@@ -5,9 +5,11 @@ use crate::session::history::History;
 use crate::session::message::Message;
 use futures_util::future::BoxFuture;
 
-/// Stores the messages of a conversation as they are said, so that nothing that was said is lost if the process ends.
+/// Stores the messages of a conversation as they are said, so that nothing that was said is lost if
+/// the process ends.
 ///
-/// The loop adds the user's message before it asks the model, and the model's step before its calls run. It waits for both with
+/// The loop adds the user's message before it asks the model, and the model's step before its calls
+/// run. It waits for both with
 /// [`stored`](Self::stored). It adds the result of each call as it comes, and waits for all before it asks the model again. The
 /// results of a step may therefore come in another order than its calls.
 ///
@@ -50,7 +52,8 @@ pub trait MessageLog: Send {
 
     /// Waits until all messages that were added are stored.
     ///
-    /// An error ends the reply: the model is not asked, and the calls of the step do not run. The future may be dropped.
+    /// An error ends the reply: the model is not asked, and the calls of the step do not run. The
+    /// future may be dropped.
     fn stored(&mut self) -> BoxFuture<'_, Result<(), ToolError>>;
 }
 

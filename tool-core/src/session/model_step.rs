@@ -28,7 +28,8 @@ pub struct ModelStep {
     /// The text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// The calls, which run concurrently. Calls without an id get one, and calls with the id of an earlier call get another.
+    /// The calls, which run concurrently. Calls without an id get one, and calls with the id of an
+    /// earlier call get another.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
     /// The step as the provider sent it, if it holds more than text and calls.
@@ -36,7 +37,8 @@ pub struct ModelStep {
     pub native: Option<RawTurn>,
     /// The tokens used.
     pub usage: TokenUsage,
-    /// The model that answered, if the provider names another than the requested one, for example a dated version.
+    /// The model that answered, if the provider names another than the requested one, for example a
+    /// dated version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// The service tier that answered, as price tables name it. `None` for the standard one.
@@ -45,12 +47,15 @@ pub struct ModelStep {
     /// The provider's id of the response.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// The reason for which the answer ended. The calls of an answer that is not complete do not run: each gets a result that says so.
+    /// The reason for which the answer ended. The calls of an answer that is not complete do not
+    /// run: each gets a result that says so.
     pub finish: ReplyFinish,
-    /// The limit of output tokens of the request, if it named one. The model reads it when a call was cut off.
+    /// The limit of output tokens of the request, if it named one. The model reads it when a call
+    /// was cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// The model that answered, if it is another than [`Model::about`](super::Model::about) names, for example the second of a
+    /// The model that answered, if it is another than [`Model::about`](super::Model::about) names,
+    /// for example the second of a
     /// [`FallbackModel`](super::FallbackModel).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answered_by: Option<ModelInfo>,

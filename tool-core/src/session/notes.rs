@@ -27,8 +27,9 @@ pub(crate) fn ended_note(call_id: &str, response: &ToolResponse) -> String {
     note(call_id, response, &outcome)
 }
 
-/// Returns the note about a call whose result comes too late for its id, for example because the conversation with the
-/// provider has begun anew. A loop adds it to the conversation as a message of the user.
+/// Returns the note about a call whose result comes too late for its id, for example because the
+/// conversation with the provider has begun anew. A loop adds it to the conversation as a message
+/// of the user.
 ///
 /// ```
 /// use tool_core::session::late_note;
@@ -54,7 +55,8 @@ pub fn late_note(response: &ToolResponse) -> String {
     ended_note(response.meta().call_id().unwrap_or_default(), response)
 }
 
-/// Returns the note about the decision of a person on a call that waited for approval. The response is that of
+/// Returns the note about the decision of a person on a call that waited for approval. The response
+/// is that of
 /// [`approve`](crate::Session::approve) or [`deny`](crate::Session::deny), and the mark is the
 /// [`decision_mark`](crate::Session::decision_mark) that the model expects. A loop adds the note to the conversation as a message
 /// of the user. Returns `None` if no call waited.
@@ -88,7 +90,8 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
 /// The words with which a note says who made it.
 const NOTE: &str = "[Note by the application, not said by the user]";
 
-/// Returns true for a message that a loop has added to the conversation, and that the user did not say.
+/// Returns true for a message that a loop has added to the conversation, and that the user did not
+/// say.
 ///
 /// ```
 /// use tool_core::session::is_note;
@@ -101,7 +104,8 @@ pub fn is_note(text: &str) -> bool {
     text.contains(NOTE)
 }
 
-/// Returns the text of a result. A text or an error has quotes in a note, so that it cannot look like another note.
+/// Returns the text of a result. A text or an error has quotes in a note, so that it cannot look
+/// like another note.
 fn quoted(result: &ModelResult) -> Cow<'_, str> {
     let is_quoted = (result.is_text || result.is_error) && !result.text.is_empty();
     if is_quoted {

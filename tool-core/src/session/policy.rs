@@ -94,8 +94,8 @@ macro_rules! setters {
 }
 
 impl Policy {
-    /// Returns the policy of spoken conversations: 2 retrieval calls and 3 calls in total a turn, 3 steps of calls a reply, a
-    /// warning for a retrieval over 800 ms and for any call over 1 s.
+    /// Returns the policy of spoken conversations: 2 retrieval calls and 3 calls in total a turn, 3
+    /// steps of calls a reply, a warning for a retrieval over 800 ms and for any call over 1 s.
     pub fn voice() -> Self {
         let mut policy = Self::base();
         policy.limits.max_calls = Some(3);
@@ -106,8 +106,8 @@ impl Policy {
         policy
     }
 
-    /// Returns the policy of written conversations: 5 retrieval calls a turn, no limit on the total, 16 steps of calls a reply,
-    /// and a warning for a retrieval over 2 s.
+    /// Returns the policy of written conversations: 5 retrieval calls a turn, no limit on the
+    /// total, 16 steps of calls a reply, and a warning for a retrieval over 2 s.
     pub fn text() -> Self {
         let mut policy = Self::base();
         policy.limits.retrieval = Some(5);
@@ -158,9 +158,11 @@ impl Policy {
     setters! {
         /// Sets the calls that a turn may make in total.
         max_calls: Option<u32> => limits.max_calls;
-        /// Sets which attempt with equal arguments is refused as a loop, counted from 1. Defaults to 3: a turn may repeat a call once.
+        /// Sets which attempt with equal arguments is refused as a loop, counted from 1. Defaults
+        /// to 3: a turn may repeat a call once.
         repeated_calls: Option<u32> => limits.repeated;
-        /// Sets the number of empty results after which a turn may not call the tool again. Defaults to 2.
+        /// Sets the number of empty results after which a turn may not call the tool again.
+        /// Defaults to 2.
         max_empty_results: Option<u32> => limits.empty;
         /// Sets the turns, with the current one, whose calls [`Session::history`](crate::Session::history) returns. Defaults
         /// to 5.
@@ -173,39 +175,44 @@ impl Policy {
         deadline: Duration => deadline;
         /// Sets the time that one operation of the session store may take. Defaults to 1 s.
         store_deadline: Duration => store_deadline;
-        /// Lets retrieval tools run without limits while the session store is down. Other tools never do.
+        /// Lets retrieval tools run without limits while the session store is down. Other tools
+        /// never do.
         reads_without_store: bool => reads_without_store;
         /// Sets the time for which a call waits for approval. Defaults to 10 minutes.
         confirmation_lifetime: Duration => confirmation_lifetime;
-        /// Sets the calls of one session that may wait for approval at once; further calls are answered `BUDGET_EXCEEDED`.
-        /// Defaults to 64.
+        /// Sets the calls of one session that may wait for approval at once; further calls are
+        /// answered `BUDGET_EXCEEDED`. Defaults to 64.
         max_approvals: u32 => approvals.session;
         /// Sets the calls of one turn that may wait for approval at once. Defaults to 16.
         max_turn_approvals: u32 => approvals.turn;
-        /// Sets the bytes that the calls of one session may take while they wait for approval. Defaults to 2 MiB.
+        /// Sets the bytes that the calls of one session may take while they wait for approval.
+        /// Defaults to 2 MiB.
         approval_bytes: usize => approvals.bytes;
-        /// Sets the time within which the user must answer a question of a tool ([`RunContext::ask`](crate::RunContext::ask)), and the
-        /// user's client a request ([`RunContext::sample`](crate::RunContext::sample)). The tool may set another. It does not
-        /// count toward the deadline of the call. Defaults to 5 minutes.
+        /// Sets the time within which the user must answer a question of a tool
+        /// ([`RunContext::ask`](crate::RunContext::ask)), and the user's client a request
+        /// ([`RunContext::sample`](crate::RunContext::sample)). The tool may set another. It does
+        /// not count toward the deadline of the call. Defaults to 5 minutes.
         question_timeout: Duration => questions.timeout;
-        /// Sets the questions that one call may ask the user and the user's client, with those of the calls that it makes.
-        /// Further ones fail. Defaults to 8.
+        /// Sets the questions that one call may ask the user and the user's client, with those of
+        /// the calls that it makes. Further ones fail. Defaults to 8.
         max_questions: u32 => questions.call;
-        /// Sets the questions of one session that may wait for the user and the user's client at once. Further ones fail.
-        /// Defaults to 16.
+        /// Sets the questions of one session that may wait for the user and the user's client at
+        /// once. Further ones fail. Defaults to 16.
         max_waiting_questions: u32 => questions.session;
         /// Sets the tokens of an answer for which a tool may ask the user's model
-        /// ([`RunContext::sample`](crate::RunContext::sample)). Requests for more are lowered to it. Defaults to 4,096.
+        /// ([`RunContext::sample`](crate::RunContext::sample)). Requests for more are lowered to
+        /// it. Defaults to 4,096.
         max_sampling_tokens: u32 => questions.tokens;
         /// Sets the calls of one session that may run at once; further calls wait. Defaults to 64.
         concurrent_calls: usize => concurrent_calls;
-        /// Sets the threads on which `blocking` tools may run at once; further calls wait. Defaults to 16.
+        /// Sets the threads on which `blocking` tools may run at once; further calls wait. Defaults
+        /// to 16.
         blocking_threads: usize => blocking_threads;
-        /// Sets the threads that the `blocking` tools of one session may take of these, so that calls which never end leave
-        /// the rest to other sessions. Defaults to 4.
+        /// Sets the threads that the `blocking` tools of one session may take of these, so that
+        /// calls which never end leave the rest to other sessions. Defaults to 4.
         blocking_threads_per_session: usize => session_threads;
-        /// Sets the calls of one step, which is one [`call_all`](crate::Session::call_all) or one answer of a model. Further
-        /// calls are answered `BUDGET_EXCEEDED`. Defaults to 128.
+        /// Sets the calls of one step, which is one [`call_all`](crate::Session::call_all) or one
+        /// answer of a model. Further calls are answered `BUDGET_EXCEEDED`. Defaults to 128.
         max_step_calls: usize => step_calls;
         /// Sets the depth to which tools may call tools. Defaults to 8.
         max_depth: u32 => max_depth;
@@ -213,25 +220,29 @@ impl Policy {
         idle_timeout: Duration => idle_timeout;
         /// Sets the sessions that may be open at once. Defaults to 100,000.
         max_sessions: u64 => max_sessions;
-        /// Sets the time for which the result of an `idempotent` tool or of a retrieval answers equal calls of the same session. Such
-        /// an answer counts against the budgets and as an attempt, as the call itself does. Defaults to `None`: results are not
-        /// cached.
+        /// Sets the time for which the result of an `idempotent` tool or of a retrieval answers
+        /// equal calls of the same session. Such an answer counts against the budgets and as an
+        /// attempt, as the call itself does. Defaults to `None`: results are not cached.
         result_cache_ttl: Option<Duration> => result_cache_ttl;
-        /// Sets the steps of tool calls that a reply may take before the model must answer. Defaults to 3 in voice and 16 in
-        /// text.
+        /// Sets the steps of tool calls that a reply may take before the model must answer.
+        /// Defaults to 3 in voice and 16 in text.
         max_tool_steps: u32 => max_tool_steps;
-        /// Sets the rules by which arguments and results are redacted before they are logged or kept.
+        /// Sets the rules by which arguments and results are redacted before they are logged or
+        /// kept.
         redaction: Redaction => redaction;
-        /// Sets the tokens that the model's context can hold. The log warns at 0.9 of them. Defaults to 1,000,000.
+        /// Sets the tokens that the model's context can hold. The log warns at 0.9 of them.
+        /// Defaults to 1,000,000.
         context_window: u64 => context_window;
-        /// Sets the bytes in which the store keeps a session's most recent calls and their arguments, for
+        /// Sets the bytes in which the store keeps a session's most recent calls and their
+        /// arguments, for
         /// [`Session::history`](crate::Session::history) and [`Session::metrics`](crate::Session::metrics). The store in
-        /// memory redacts arguments when they are read, other stores get them redacted. 0 keeps no calls. Defaults to 16 KiB,
-        /// which are some hundreds of short calls. In memory each session has 1 KiB of them, and all sessions share a MiB for
-        /// the rest.
+        /// memory redacts arguments when they are read, other stores get them redacted. 0 keeps no
+        /// calls. Defaults to 16 KiB, which are some hundreds of short calls. In memory each
+        /// session has 1 KiB of them, and all sessions share a MiB for the rest.
         call_history: usize => call_history;
-        /// Sets the time after a session's end for which [`Runtime::calls`](crate::Runtime::calls) returns its calls. The
-        /// store in memory keeps those of 256 sessions at most. Defaults to an hour.
+        /// Sets the time after a session's end for which [`Runtime::calls`](crate::Runtime::calls)
+        /// returns its calls. The store in memory keeps those of 256 sessions at most. Defaults to
+        /// an hour.
         keep_calls_for: Duration => keep_calls_for;
     }
 
@@ -245,14 +256,16 @@ impl Policy {
         self
     }
 
-    /// Sets the cost that the calls of a scope may have in total: of the models and services that tools use, as
+    /// Sets the cost that the calls of a scope may have in total: of the models and services that
+    /// tools use, as
     /// [`trace::record`](crate::trace::record), [`observe`](crate::trace::observe) and
     /// [`RunContext::record_cost`](crate::RunContext::record_cost) learn of it. Defaults to no cap.
     ///
-    /// A call is refused once its turn, its session or its principal has used the cap. A call that costs more than was left
-    /// when it began is cancelled. A cost is known after it arose, so a scope may exceed its cap by the last use of each
-    /// running call, and by what calls of other processes cost that have not ended. Models without a price count as free. The
-    /// model that leads the conversation does not count. Sessions under such a cap have spans.
+    /// A call is refused once its turn, its session or its principal has used the cap. A call that
+    /// costs more than was left when it began is cancelled. A cost is known after it arose, so a
+    /// scope may exceed its cap by the last use of each running call, and by what calls of other
+    /// processes cost that have not ended. Models without a price count as free. The model that
+    /// leads the conversation does not count. Sessions under such a cap have spans.
     ///
     /// ```
     /// use tool_core::Policy;
@@ -272,15 +285,17 @@ impl Policy {
 
     /// Sets the time for which the calls of a scope may run in total. Defaults to no cap.
     ///
-    /// A call is refused once its turn, its session or its principal has used the cap, and otherwise ends when what was left
-    /// has passed. Calls that run at the same time count one by one; a call that a tool makes runs in the time of that tool.
+    /// A call is refused once its turn, its session or its principal has used the cap, and
+    /// otherwise ends when what was left has passed. Calls that run at the same time count one by
+    /// one; a call that a tool makes runs in the time of that tool.
     pub fn max_time(mut self, scope: CapScope, time: Option<Duration>) -> Self {
         self.caps.get_or_insert_default().set_time(scope, time);
         self
     }
 
-    /// Sets the time after which the cost and time of a principal count from zero again. It begins with the first call that
-    /// is charged. Defaults to a day. The runtime does not build with less than a second.
+    /// Sets the time after which the cost and time of a principal count from zero again. It begins
+    /// with the first call that is charged. Defaults to a day. The runtime does not build with less
+    /// than a second.
     pub fn principal_window(mut self, window: Duration) -> Self {
         self.caps.get_or_insert_default().window = window;
         self
@@ -298,8 +313,8 @@ impl Policy {
         self
     }
 
-    /// Sets whether the instructions of a session in `mode` contain full guides or their summaries. Defaults to full
-    /// guides in text and summaries in voice.
+    /// Sets whether the instructions of a session in `mode` contain full guides or their summaries.
+    /// Defaults to full guides in text and summaries in voice.
     pub fn full_guides(mut self, mode: Mode, full: bool) -> Self {
         self.full_guides[mode as usize] = full;
         self

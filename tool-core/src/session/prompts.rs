@@ -28,14 +28,16 @@ use tokio_util::sync::CancellationToken;
 /// Prompts, resources and completion. The tools of the session's context have them; see
 /// [`ToolContext::get_prompt`](crate::ToolContext::get_prompt).
 ///
-/// They count toward no budget. Each runs under the policy's deadline, takes one of the session's permits for concurrent
-/// calls, and is given up when the session ends. It may ask the user as a tool may, and its deadline waits meanwhile.
+/// They count toward no budget. Each runs under the policy's deadline, takes one of the session's
+/// permits for concurrent calls, and is given up when the session ends. It may ask the user as a
+/// tool may, and its deadline waits meanwhile.
 impl Session {
     /// Makes the messages of a prompt.
     ///
     /// # Errors
     ///
-    /// Those of [`ToolContext::get_prompt`](crate::ToolContext::get_prompt), `SESSION_INACTIVE`, `TIMEOUT` and `CANCELLED`.
+    /// Those of [`ToolContext::get_prompt`](crate::ToolContext::get_prompt), `SESSION_INACTIVE`,
+    /// `TIMEOUT` and `CANCELLED`.
     ///
     /// ```
     /// use tool_core::tool::{Prompt, PromptDefinition, PromptMessage, TextArguments};
@@ -89,8 +91,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Those of [`ToolContext::read_resource`](crate::ToolContext::read_resource), `SESSION_INACTIVE`, `TIMEOUT` and
-    /// `CANCELLED`.
+    /// Those of [`ToolContext::read_resource`](crate::ToolContext::read_resource),
+    /// `SESSION_INACTIVE`, `TIMEOUT` and `CANCELLED`.
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
         self.read_resource_with(uri, HostHandlers::new()).await
     }
@@ -121,7 +123,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Those of [`ToolContext::complete`](crate::ToolContext::complete), `SESSION_INACTIVE`, `TIMEOUT` and `CANCELLED`.
+    /// Those of [`ToolContext::complete`](crate::ToolContext::complete), `SESSION_INACTIVE`,
+    /// `TIMEOUT` and `CANCELLED`.
     pub async fn complete(
         &self,
         target: &CompletionTarget,
@@ -149,13 +152,15 @@ impl Session {
         .await
     }
 
-    /// Returns a context of the session outside any call, as the predicates of `dynamic` toolsets see it.
+    /// Returns a context of the session outside any call, as the predicates of `dynamic` toolsets
+    /// see it.
     pub fn context_outside_calls(&self) -> RunContext {
         self.0.current_context()
     }
 }
 
-/// Runs `work` while the session is open, within its deadline and beside no more calls than its policy allows.
+/// Runs `work` while the session is open, within its deadline and beside no more calls than its
+/// policy allows.
 async fn governed<T, F>(
     session: &Arc<SessionInner>,
     what: &str,

@@ -6,9 +6,9 @@ use serde::ser::Error;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
-/// A model's step as its provider sent it, with what the text and the calls do not say, for example signatures of its thoughts.
-/// It is sent back to the same provider; other providers get the text and the calls. A turn with an item that nests deeper
-/// than 100 is left out of the history.
+/// A model's step as its provider sent it, with what the text and the calls do not say, for example
+/// signatures of its thoughts. It is sent back to the same provider; other providers get the text
+/// and the calls. A turn with an item that nests deeper than 100 is left out of the history.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RawTurn {
     /// The provider whose format it is.

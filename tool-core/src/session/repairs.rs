@@ -15,7 +15,8 @@ const UNKNOWN_RESULT: &str = "The result of this call is not known: it is missin
 
 /// A change that makes a history readable for every provider.
 ///
-/// Providers refuse a request in which a call has no result, a result has no call, or two calls have one id.
+/// Providers refuse a request in which a call has no result, a result has no call, or two calls
+/// have one id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Repair {
@@ -26,7 +27,8 @@ pub enum Repair {
         /// The tool's name.
         tool: String,
     },
-    /// A result had no call before it, or its call had another result. It became a note in the user's place.
+    /// A result had no call before it, or its call had another result. It became a note in the
+    /// user's place.
     NotedResult {
         /// The id in the result.
         call_id: String,
@@ -123,8 +125,8 @@ impl Repairs {
         &self.changes
     }
 
-    /// Returns true if a part of the conversation was missing, or was there twice. A result that only stood in another place,
-    /// for example behind what the user said meanwhile, is no damage.
+    /// Returns true if a part of the conversation was missing, or was there twice. A result that
+    /// only stood in another place, for example behind what the user said meanwhile, is no damage.
     pub fn found_damage(&self) -> bool {
         self.changes
             .iter()
@@ -142,8 +144,8 @@ impl fmt::Display for Repairs {
     }
 }
 
-/// Messages as every provider can read them: each call has one result, which follows it, each result has a call, and no two
-/// calls have one id.
+/// Messages as every provider can read them: each call has one result, which follows it, each
+/// result has a call, and no two calls have one id.
 ///
 /// ```
 /// use tool_core::session::{Message, RepairedMessages};
@@ -179,15 +181,17 @@ impl<'a> RepairedMessages<'a> {
 }
 
 impl History {
-    /// Returns the changes that [`repair`](Self::repair) would make. Every request makes them in its copy of the history.
+    /// Returns the changes that [`repair`](Self::repair) would make. Every request makes them in
+    /// its copy of the history.
     pub fn check(&self) -> Repairs {
         Plan::new(self.messages()).repairs
     }
 
     /// Makes a history that was cut, or put together by hand, readable for every provider.
     ///
-    /// A call without a result gets one that says that its result is not known. A result without a call becomes a note in the
-    /// user's place. Results are moved behind their calls, and calls with the same id get ids of their own.
+    /// A call without a result gets one that says that its result is not known. A result without a
+    /// call becomes a note in the user's place. Results are moved behind their calls, and calls
+    /// with the same id get ids of their own.
     pub fn repair(&mut self) -> Repairs {
         let plan = Plan::new(self.messages());
         if !plan.repairs.is_empty() {
@@ -240,7 +244,8 @@ struct KnownCalls<'a> {
 }
 
 impl KnownCalls<'_> {
-    /// Takes the call that a result belongs to: the first without a result in the latest step that has one.
+    /// Takes the call that a result belongs to: the first without a result in the latest step that
+    /// has one.
     fn take(&mut self, id: &str) -> Option<CallPlace> {
         let open = self.open.get_mut(id)?;
         let latest = open.last()?.entry;

@@ -55,17 +55,17 @@ pub struct Reply {
     pub finish: ReplyFinish,
     /// The number of steps in which tools were called.
     pub steps: u32,
-    /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in their `meta`. The results of
-    /// calls that have ended in the background are among them.
+    /// The responses to all calls, in order. Calls that wait for approval carry a confirmation in
+    /// their `meta`. The results of calls that have ended in the background are among them.
     #[serde(serialize_with = "serialize_responses")]
     pub responses: Vec<ToolResponse>,
     /// True if the turn was interrupted or the session ended before the model had replied.
     pub interrupted: bool,
-    /// The tokens of all answers that were paid for: of every step, and of attempts that failed, were repeated or were broken
-    /// off, as far as the provider has reported them.
+    /// The tokens of all answers that were paid for: of every step, and of attempts that failed,
+    /// were repeated or were broken off, as far as the provider has reported them.
     pub usage: TokenUsage,
-    /// The model's error, or the reason for which its last answer has no content. Calls that ran before it have run: their
-    /// responses are here and in the history.
+    /// The model's error, or the reason for which its last answer has no content. Calls that ran
+    /// before it have run: their responses are here and in the history.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<ErrorBody>,
 }

@@ -35,15 +35,17 @@ pub enum ReplyFinish {
     /// The model refused to answer. The text, if there is one, is the refusal.
     Refused,
     /// The reply had as many steps of calls as it may have
-    /// ([`Policy::max_tool_steps`](crate::Policy::max_tool_steps)). The text is what the model said then.
+    /// ([`Policy::max_tool_steps`](crate::Policy::max_tool_steps)). The text is what the model said
+    /// then.
     StepLimit,
-    /// A budget or a cap of the session was used up: the model answered without the calls that it wanted to make.
+    /// A budget or a cap of the session was used up: the model answered without the calls that it
+    /// wanted to make.
     Budget,
     /// The provider paused a long answer more often than the loop continues it.
     Paused,
     /// The turn was interrupted, or the session ended, before the model had answered.
     Interrupted,
-    /// The model could not be asked, or its answer could not be used. The reply's error says why, or the problems of a typed
-    /// answer do.
+    /// The model could not be asked, or its answer could not be used. The reply's error says why,
+    /// or the problems of a typed answer do.
     Failed,
 }

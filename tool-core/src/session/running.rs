@@ -183,8 +183,9 @@ impl RunningCalls {
 }
 
 impl RunningCall {
-    /// Describes a call. A tool that takes a context shares the token through its `scope`. The fingerprint is of the
-    /// arguments, if the tool minds duplicates. `host` is the token of a host that may cancel the call.
+    /// Describes a call. A tool that takes a context shares the token through its `scope`. The
+    /// fingerprint is of the arguments, if the tool minds duplicates. `host` is the token of a host
+    /// that may cancel the call.
     pub(crate) fn new(
         id: &Arc<str>,
         tool: &FunctionTool,
@@ -226,14 +227,16 @@ impl RunningCall {
 }
 
 impl RunningGuard<'_> {
-    /// Cancels the calls that this one replaces. Called when this call is about to run, as it may be refused until then.
+    /// Cancels the calls that this one replaces. Called when this call is about to run, as it may
+    /// be refused until then.
     pub(crate) fn cancel_replaced(&self) {
         for token in &self.replaces {
             token.cancel();
         }
     }
 
-    /// Removes the call, which has ended, without cancelling its token: tasks that it spawned continue.
+    /// Removes the call, which has ended, without cancelling its token: tasks that it spawned
+    /// continue.
     pub(crate) fn finish(mut self) {
         self.finished = true;
     }

@@ -66,7 +66,8 @@ pub struct RuntimeBuilder {
 
 /// # Policy, storage and keys
 impl RuntimeBuilder {
-    /// Sets the policy of all sessions, in place of earlier policies. Defaults to [`Policy::voice`] for voice sessions and
+    /// Sets the policy of all sessions, in place of earlier policies. Defaults to [`Policy::voice`]
+    /// for voice sessions and
     /// [`Policy::text`] for text sessions.
     pub fn policy(self, policy: Policy) -> Self {
         self.policy_for(Mode::Voice, policy.clone())
@@ -91,8 +92,8 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Sets the key that signs approval tokens: 32 random bytes. Defaults to a random key of this process, whose tokens no
-    /// other process can redeem.
+    /// Sets the key that signs approval tokens: 32 random bytes. Defaults to a random key of this
+    /// process, whose tokens no other process can redeem.
     pub fn signing_key(mut self, key: [u8; 32]) -> Self {
         self.signer = Some(Signer::new(key));
         self
@@ -102,8 +103,9 @@ impl RuntimeBuilder {
     ///
     /// # Errors
     ///
-    /// - A tool has the name of a control tool: `cancel_call` or `list_running_calls`, which are added if a tool is `cancellable`;
-    ///   `get_tool_guide` ([`Policy::guides_on_demand`]); or `search_tools` ([`Policy::search_tools`]).
+    /// - A tool has the name of a control tool: `cancel_call` or `list_running_calls`, which are
+    ///   added if a tool is `cancellable`; `get_tool_guide` ([`Policy::guides_on_demand`]); or
+    ///   `search_tools` ([`Policy::search_tools`]).
     /// - A policy has a [`principal_window`](Policy::principal_window) under a second.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
         check_policies(&self.policies)?;
@@ -145,7 +147,8 @@ impl RuntimeBuilder {
 
 /// # Hooks and layers around calls
 impl RuntimeBuilder {
-    /// Adds a function that runs before each call which has passed every check. An error becomes the call's answer. See
+    /// Adds a function that runs before each call which has passed every check. An error becomes
+    /// the call's answer. See
     /// [`Hook::before`].
     ///
     /// ```
@@ -206,7 +209,8 @@ impl RuntimeBuilder {
         self.hook(AfterHook(function))
     }
 
-    /// Adds a function that runs around each call which has passed every check, and returns its answer. See
+    /// Adds a function that runs around each call which has passed every check, and returns its
+    /// answer. See
     /// [`Hook::around`].
     ///
     /// ```
@@ -235,12 +239,13 @@ impl RuntimeBuilder {
         self
     }
 
-    /// Adds a tower layer around the calls of all sessions, for example a rate limit, a concurrency limit or load shedding.
-    /// The first layer is the outermost.
+    /// Adds a tower layer around the calls of all sessions, for example a rate limit, a concurrency
+    /// limit or load shedding. The first layer is the outermost.
     ///
-    /// A rate limit makes calls wait; their `durationMs` does not include that time. With load shedding around it, calls
-    /// that would wait are answered `RATE_LIMIT`. tower's `Elapsed` is answered TIMEOUT, any other error INTERNAL. Calls
-    /// that tools make, and calls of the control tools, do not pass through the layers.
+    /// A rate limit makes calls wait; their `durationMs` does not include that time. With load
+    /// shedding around it, calls that would wait are answered `RATE_LIMIT`. tower's `Elapsed` is
+    /// answered TIMEOUT, any other error INTERNAL. Calls that tools make, and calls of the control
+    /// tools, do not pass through the layers.
     ///
     /// ```
     /// use std::time::Duration;
@@ -278,8 +283,8 @@ impl RuntimeBuilder {
 impl RuntimeBuilder {
     handler_setters! {
         ///
-        /// A session's or a call's own handler comes before it. Defaults to none: a request fails at once, and a log message
-        /// reaches `tracing` only.
+        /// A session's or a call's own handler comes before it. Defaults to none: a request fails
+        /// at once, and a log message reaches `tracing` only.
         |builder| builder.handlers
     }
 }
@@ -317,7 +322,8 @@ pub struct WaitingCall {
     pub token: String,
 }
 
-/// Governs the calls of all sessions: budgets, modes, loop detection, confirmation, deadlines. Cheap to clone.
+/// Governs the calls of all sessions: budgets, modes, loop detection, confirmation, deadlines.
+/// Cheap to clone.
 ///
 /// ```
 /// use serde_json::json;
@@ -361,8 +367,8 @@ impl Runtime {
         }
     }
 
-    /// Opens a session with the current tools, or joins the session that is open under this id. Await the builder to open
-    /// it.
+    /// Opens a session with the current tools, or joins the session that is open under this id.
+    /// Await the builder to open it.
     pub fn session(&self, id: impl Into<SessionId>, mode: Mode) -> SessionBuilder {
         SessionBuilder::new(Arc::clone(&self.0), id.into(), mode)
     }
@@ -389,11 +395,12 @@ impl Runtime {
         self.0.store.calls(&id.into()).await
     }
 
-    /// Ends every session that has a handle in this process: running calls are cancelled and answered. Then closes the
-    /// runtime's toolsets, except those that are in use elsewhere.
+    /// Ends every session that has a handle in this process: running calls are cancelled and
+    /// answered. Then closes the runtime's toolsets, except those that are in use elsewhere.
     ///
-    /// The sessions end in their store, too. With a store that processes share, no other process can go on with them: to
-    /// hand conversations over to another process, let running calls end and drop the runtime instead.
+    /// The sessions end in their store, too. With a store that processes share, no other process
+    /// can go on with them: to hand conversations over to another process, let running calls end
+    /// and drop the runtime instead.
     pub async fn shutdown(&self) {
         let sessions = self
             .0
@@ -428,7 +435,8 @@ impl Runtime {
         Ok(())
     }
 
-    /// Replaces the policy of a mode. Open sessions keep the policies that they were opened with, until they are
+    /// Replaces the policy of a mode. Open sessions keep the policies that they were opened with,
+    /// until they are
     /// [renewed](SessionBuilder::renewed). The size of the pool of [`Policy::blocking_threads`] does not change.
     ///
     /// ```
@@ -459,11 +467,12 @@ impl Runtime {
 
 /// # Calls that wait for a person
 impl Runtime {
-    /// Returns the calls that wait for approval and were requested in this process, the oldest first: of the last 256
-    /// requests, those whose session still has a handle here. Calls that other processes requested are in the store, but are
-    /// not listed.
+    /// Returns the calls that wait for approval and were requested in this process, the oldest
+    /// first: of the last 256 requests, those whose session still has a handle here. Calls that
+    /// other processes requested are in the store, but are not listed.
     ///
-    /// This is for the host, for example its pages for operators: it does not ask on whose behalf the host decides.
+    /// This is for the host, for example its pages for operators: it does not ask on whose behalf
+    /// the host decides.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
@@ -514,7 +523,8 @@ impl Runtime {
         Ok(waiting)
     }
 
-    /// Returns the number of approvals that this process has requested, as a receiver that wakes at each one.
+    /// Returns the number of approvals that this process has requested, as a receiver that wakes at
+    /// each one.
     pub fn approval_requests(&self) -> watch::Receiver<u64> {
         self.0.approvals.count.subscribe()
     }
@@ -528,8 +538,8 @@ impl Runtime {
 
 /// # Measurements
 impl Runtime {
-    /// Returns the measurements: calls, sizes, latencies, errors, context, loops. Tools of one name are measured together,
-    /// also those that sessions bring themselves.
+    /// Returns the measurements: calls, sizes, latencies, errors, context, loops. Tools of one name
+    /// are measured together, also those that sessions bring themselves.
     pub fn metrics(&self) -> Metrics {
         // Upgraded first: a session that is dropped takes the lock.
         let sessions = self
@@ -547,7 +557,8 @@ impl Runtime {
         self.0.metrics.report(&self.0.tools().context, loops)
     }
 
-    /// Returns the number of `blocking` tools that still run although their callers were answered or are gone.
+    /// Returns the number of `blocking` tools that still run although their callers were answered
+    /// or are gone.
     pub fn detached(&self) -> usize {
         self.0.threads.detached.len()
     }

@@ -1,4 +1,5 @@
-//! Tool search: a session with many tools declares a few of them, and the model finds the others by words.
+//! Tool search: a session with many tools declares a few of them, and the model finds the others by
+//! words.
 
 use crate::call::{Mode, Modes};
 use crate::describe::search::ToolIndex;
@@ -10,10 +11,11 @@ use std::sync::OnceLock;
 
 /// The settings of tool search, for [`Policy::search_tools`](crate::Policy::search_tools).
 ///
-/// Over its threshold a session declares the tools that are always declared, `search_tools`, and those that the model has
-/// found or called. `search_tools` ranks the others by the words of their names, descriptions and parameters
-/// ([`ToolIndex`]). It is charged to the turn as a utility. The model may call a tool that it has not found, for example one
-/// that it knows from an earlier conversation: the call is made, and the tool is declared from then on.
+/// Over its threshold a session declares the tools that are always declared, `search_tools`, and
+/// those that the model has found or called. `search_tools` ranks the others by the words of their
+/// names, descriptions and parameters ([`ToolIndex`]). It is charged to the turn as a utility. The
+/// model may call a tool that it has not found, for example one that it knows from an earlier
+/// conversation: the call is made, and the tool is declared from then on.
 ///
 /// ```
 /// use serde_json::{Value, json};
@@ -62,15 +64,16 @@ enum Threshold {
 }
 
 impl ToolSearch {
-    /// Creates the settings for sessions with more than so many tools of their mode. Tools that a `dynamic` toolset hides
-    /// count, control tools do not.
+    /// Creates the settings for sessions with more than so many tools of their mode. Tools that a
+    /// `dynamic` toolset hides count, control tools do not.
     pub fn over_tools(tools: usize) -> Self {
         Self::over(Threshold::Tools(tools))
     }
 
     /// Creates the settings for sessions whose tools take more than so many tokens, as
     /// [`ContextMetrics::tool_decl_tokens`](crate::session::ContextMetrics::tool_decl_tokens) estimates them: a token for
-    /// every four characters of the declarations. Tools that a `dynamic` toolset hides count, control tools do not.
+    /// every four characters of the declarations. Tools that a `dynamic` toolset hides count,
+    /// control tools do not.
     pub fn over_tokens(tokens: u64) -> Self {
         Self::over(Threshold::Tokens(tokens))
     }
@@ -84,20 +87,23 @@ impl ToolSearch {
         }
     }
 
-    /// Adds tools that are always declared, by their names. A `*` stands for any text, even an empty one: `kb_*`.
+    /// Adds tools that are always declared, by their names. A `*` stands for any text, even an
+    /// empty one: `kb_*`.
     pub fn always<T: Into<String>>(mut self, patterns: impl IntoIterator<Item = T>) -> Self {
         self.always.extend(patterns.into_iter().map(Into::into));
         self
     }
 
-    /// Sets the tools that one search finds, unless the model asks for another number. Defaults to 5.
+    /// Sets the tools that one search finds, unless the model asks for another number. Defaults to
+    /// 5.
     pub fn results(mut self, tools: usize) -> Self {
         self.results = tools.max(1);
         self
     }
 
-    /// Sets the found tools that stay declared, which is also the most that one search finds. Past it, those that were found
-    /// or called longest ago are no longer declared. Tools that the current turn has called stay. Defaults to 32.
+    /// Sets the found tools that stay declared, which is also the most that one search finds. Past
+    /// it, those that were found or called longest ago are no longer declared. Tools that the
+    /// current turn has called stay. Defaults to 32.
     pub fn keep(mut self, tools: usize) -> Self {
         self.keep = tools.max(1);
         self
@@ -124,13 +130,15 @@ impl ToolSearch {
 pub(crate) struct SearchableTools {
     /// The modes in which the model searches.
     pub(crate) modes: Modes,
-    /// By mode and by the index of a tool: true for a tool that is declared once it is found. Empty for other modes.
+    /// By mode and by the index of a tool: true for a tool that is declared once it is found. Empty
+    /// for other modes.
     hidden: [Box<[bool]>; 2],
     index: OnceLock<ToolIndex>,
 }
 
 impl SearchableTools {
-    /// Returns the tools to find among those of a context. `settings` has those of each mode that has its tools searched.
+    /// Returns the tools to find among those of a context. `settings` has those of each mode that
+    /// has its tools searched.
     pub(crate) fn new(
         tools: &ToolContext,
         settings: [Option<&ToolSearch>; 2],
@@ -177,7 +185,8 @@ impl SearchableTools {
     }
 }
 
-/// Returns true for each tool that is declared only once it is found, or nothing if the mode has no search.
+/// Returns true for each tool that is declared only once it is found, or nothing if the mode has no
+/// search.
 fn hidden_tools(tools: &[FunctionTool], mode: Mode, settings: Option<&ToolSearch>) -> Box<[bool]> {
     let serves = |tool: &ToolDefinition| tool.modes().contains(mode);
     let all = tools.iter().map(FunctionTool::definition);
@@ -190,8 +199,8 @@ fn hidden_tools(tools: &[FunctionTool], mode: Mode, settings: Option<&ToolSearch
     }
 }
 
-/// The tools that a session has found, in the order in which they were found: a provider's cache of a prompt then keeps the
-/// declarations before a new one.
+/// The tools that a session has found, in the order in which they were found: a provider's cache of
+/// a prompt then keeps the declarations before a new one.
 #[derive(Default)]
 pub(crate) struct FoundTools {
     tools: Vec<FoundTool>,
@@ -239,7 +248,8 @@ impl FoundTools {
             else {
                 return;
             };
-            // The tools of one search have one number, of which the one that was found first leaves.
+            // The tools of one search have one number, of which the one that was found first
+            // leaves.
             let Some(at) = self
                 .tools
                 .iter()

@@ -9,8 +9,9 @@ use std::convert::Infallible;
 use std::task::{Context, Poll};
 use tower::Service;
 
-/// Serves the calls of all sessions that have a handle in this process. [`ToolCall::in_session`] names the session, and the
-/// call acts for the principal of that session. So the host sets the name itself, or checks who sent it.
+/// Serves the calls of all sessions that have a handle in this process. [`ToolCall::in_session`]
+/// names the session, and the call acts for the principal of that session. So the host sets the
+/// name itself, or checks who sent it.
 impl Service<ToolCall> for Runtime {
     type Response = ToolResponse;
     type Error = Infallible;

@@ -7,7 +7,8 @@ use crate::session::tools::SessionTools;
 use parking_lot::Mutex;
 use std::sync::{Arc, Weak};
 
-/// The snapshots that runtimes have taken of a context, kept with it, so that each runtime takes one for many sessions.
+/// The snapshots that runtimes have taken of a context, kept with it, so that each runtime takes
+/// one for many sessions.
 type SnapshotsByRuntime = Mutex<Vec<(Weak<RuntimeInner>, Arc<SessionTools>)>>;
 
 impl RuntimeInner {

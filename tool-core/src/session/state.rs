@@ -7,7 +7,8 @@ use serde_json::{Map, Value};
 use std::fmt;
 use std::sync::Arc;
 
-/// The id of a session, for example the host's id of a conversation. It is neither a secret nor a proof of identity.
+/// The id of a session, for example the host's id of a conversation. It is neither a secret nor a
+/// proof of identity.
 ///
 /// ```
 /// use tool_core::SessionId;
@@ -156,7 +157,8 @@ impl SessionState {
         }
     }
 
-    /// Returns true if nothing was set. Costs less than a comparison with a default state, which is created first.
+    /// Returns true if nothing was set. Costs less than a comparison with a default state, which is
+    /// created first.
     pub(crate) fn is_default(&self) -> bool {
         let Self {
             audio_suppressed,
@@ -216,6 +218,7 @@ pub struct Turn {
     pub number: u64,
     /// The message that a tool of an earlier turn set for this one. It is delivered once.
     pub pending_message: Option<String>,
-    /// True if the session is over instead: it has ended or expired, or a tool of the previous turn ended it.
+    /// True if the session is over instead: it has ended or expired, or a tool of the previous turn
+    /// ended it.
     pub ended: bool,
 }

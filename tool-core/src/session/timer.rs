@@ -15,7 +15,8 @@ thread_local! {
 ///
 /// # Errors
 ///
-/// Returns the error of a call that would have to wait, outside of tokio or in a runtime whose timer is off.
+/// Returns the error of a call that would have to wait, outside of tokio or in a runtime whose
+/// timer is off.
 pub(crate) fn until(end: Instant) -> Result<Sleep, ToolError> {
     let Ok(runtime) = Handle::try_current() else {
         return Err(ToolError::permanent(

@@ -16,7 +16,8 @@ use std::sync::{Arc, OnceLock};
 /// Policies by mode.
 pub(crate) type Policies = [Policy; 2];
 
-/// The tools that a session offers to its model: those of the host, then those that the runtime adds.
+/// The tools that a session offers to its model: those of the host, then those that the runtime
+/// adds.
 pub(crate) struct OfferedTools {
     pub(crate) context: ToolContext,
     /// The index of the first control tool.
@@ -94,7 +95,8 @@ impl SessionTools {
         self.search.is_some() && index + 1 == self.first_control_tool
     }
 
-    /// Estimates the context with which a session in a mode starts, including the tools that a `dynamic` toolset may hide.
+    /// Estimates the context with which a session in a mode starts, including the tools that a
+    /// `dynamic` toolset may hide.
     pub(crate) fn initial_context(&self, mode: Mode, full_guides: bool) -> ContextMetrics {
         *self.initial_contexts[mode as usize].get_or_init(|| {
             let hides = |index| {
@@ -125,8 +127,9 @@ pub(crate) fn initial_context<'a>(
     ContextMetrics::new(&instructions(tools.clone(), full_guides), tools)
 }
 
-/// Writes the instructions about tools: their guides in full, or the guides' summaries. What a declaration says already is left
-/// out, so that the model reads it once. The text is empty if no guide says more.
+/// Writes the instructions about tools: their guides in full, or the guides' summaries. What a
+/// declaration says already is left out, so that the model reads it once. The text is empty if no
+/// guide says more.
 pub(crate) fn instructions<'a>(
     tools: impl Iterator<Item = &'a ToolDefinition>,
     full_guides: bool,

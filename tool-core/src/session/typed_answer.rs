@@ -1,4 +1,5 @@
-//! Typed answers: the model gives its final answer as the arguments of a control tool, which decode into a type.
+//! Typed answers: the model gives its final answer as the arguments of a control tool, which decode
+//! into a type.
 
 use crate::schema::parameter::AnswerType;
 use crate::session::answer_form::AnswerForm;
@@ -11,10 +12,11 @@ use std::sync::Arc;
 
 /// The form of a model's final answer: a type, further checks, and the number of retries.
 ///
-/// The model gets the schema of `T` as that of the control tool `final_answer`, and answers by calling it. A model whose provider
-/// has a form for structured output gets the schema as that of its text instead. You need not know the difference: an answer
-/// is read from a call, from a text that is its JSON, and from a code block or JSON at the end of a text. It is decoded and
-/// checked as the arguments of every tool. A wrong answer goes back to the model with every problem.
+/// The model gets the schema of `T` as that of the control tool `final_answer`, and answers by
+/// calling it. A model whose provider has a form for structured output gets the schema as that of
+/// its text instead. You need not know the difference: an answer is read from a call, from a text
+/// that is its JSON, and from a code block or JSON at the end of a text. It is decoded and checked
+/// as the arguments of every tool. A wrong answer goes back to the model with every problem.
 ///
 /// No call is forced, as providers refuse that beside thinking.
 ///
@@ -81,7 +83,8 @@ impl<T> TypedAnswer<T> {
         Self { retries, ..self }
     }
 
-    /// Adds a check. It runs on answers that decode, and its error goes to the model, beside those of the other checks.
+    /// Adds a check. It runs on answers that decode, and its error goes to the model, beside those
+    /// of the other checks.
     pub fn validate(
         mut self,
         check: impl Fn(&T) -> Result<(), String> + Send + Sync + 'static,

@@ -13,7 +13,8 @@ pub(crate) fn name_of_limit(max_tokens: Option<u32>) -> String {
     }
 }
 
-/// Returns the message to the model about calls that did not run, because their answer did not end as a complete one.
+/// Returns the message to the model about calls that did not run, because their answer did not end
+/// as a complete one.
 pub(crate) fn refusal_of_calls(finish: ReplyFinish, max_tokens: Option<u32>) -> String {
     match finish {
         ReplyFinish::Length => format!(

@@ -1,5 +1,5 @@
-//! Updates of tools that are still working. A listener hears them, the host takes those that nothing has heard, and with background
-//! answers the model reads them.
+//! Updates of tools that are still working. A listener hears them, the host takes those that
+//! nothing has heard, and with background answers the model reads them.
 
 use crate::call::newest_items::{NewestItems, QueueLimits};
 use crate::call::progress::call_listener;
@@ -16,7 +16,8 @@ use tokio::sync::Notify;
 /// A host's function that hears updates.
 pub(crate) type UpdateListener = dyn Fn(ToolResponse) + Send + Sync;
 
-/// An update that no listener has heard. [`Session::updates`](crate::Session::updates) returns them.
+/// An update that no listener has heard. [`Session::updates`](crate::Session::updates) returns
+/// them.
 ///
 /// ```
 /// use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, tool};
@@ -99,12 +100,14 @@ impl UpdateOptions {
         self.background.get_or_init(Arc::default);
     }
 
-    /// Returns the answers of calls that go on in the background, if the session answers calls in this way.
+    /// Returns the answers of calls that go on in the background, if the session answers calls in
+    /// this way.
     pub(crate) fn background(&self) -> Option<&Arc<BackgroundAnswers>> {
         self.background.get()
     }
 
-    /// Returns the progress of a call whose updates the session's listener hears, beside the call's own.
+    /// Returns the progress of a call whose updates the session's listener hears, beside the call's
+    /// own.
     pub(crate) fn progress_of(&self, call: &ToolCall, began: CallInstant) -> Option<Progress> {
         let listener = self.listener.lock().clone()?;
         let own = call.progress().cloned();
@@ -183,8 +186,9 @@ pub struct BackgroundAnswer {
 }
 
 impl BackgroundAnswer {
-    /// Returns the note by which the model learns of the answer, in a message of the user. It names the call, and marks what the
-    /// tool says as data. Returns `None` for a tool that wants no reply.
+    /// Returns the note by which the model learns of the answer, in a message of the user. It names
+    /// the call, and marks what the tool says as data. Returns `None` for a tool that wants no
+    /// reply.
     pub fn note(&self) -> Option<String> {
         let is_stop = self.response.is_ok() && self.response.kind() == OutputKind::Stop;
         let note = if self.is_end { ended_note } else { update_note };
@@ -207,8 +211,8 @@ struct WaitingAnswers {
     updates: usize,
 }
 
-/// The most calls of a session that go on after their answer. Of further ones the model reads the result, so that no answer is
-/// lost if nothing takes them.
+/// The most calls of a session that go on after their answer. Of further ones the model reads the
+/// result, so that no answer is lost if nothing takes them.
 const MAX_OPEN: usize = 64;
 
 /// The most updates that wait. Older ones are dropped.

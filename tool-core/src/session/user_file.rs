@@ -10,8 +10,8 @@ pub(crate) async fn file_from_path(path: PathBuf, max: usize) -> Result<Content,
     from_file(path, max, read).await
 }
 
-/// Creates a part from the bytes of a named file. An image or a sound is a part of its own kind, and all else is a resource with
-/// the name of the file.
+/// Creates a part from the bytes of a named file. An image or a sound is a part of its own kind,
+/// and all else is a resource with the name of the file.
 pub(crate) fn file_from_bytes(
     bytes: &[u8],
     path: &Path,

@@ -6,10 +6,11 @@ use crate::session::user_file::{file_from_bytes, file_from_path};
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-/// A message of a user: one or more parts. A text is one by itself, and [`Content`] describes the others.
+/// A message of a user: one or more parts. A text is one by itself, and [`Content`] describes the
+/// others.
 ///
-/// A provider gets each part in its own form. A part that the provider cannot take is an error that names it, before
-/// anything is sent.
+/// A provider gets each part in its own form. A part that the provider cannot take is an error that
+/// names it, before anything is sent.
 ///
 /// ```
 /// use tool_core::Content;
@@ -33,7 +34,8 @@ pub struct UserMessage {
 }
 
 impl UserMessage {
-    /// The maximum number of bytes of a part that is created from bytes or a file. Most providers take less in one request.
+    /// The maximum number of bytes of a part that is created from bytes or a file. Most providers
+    /// take less in one request.
     pub const MAX_BYTES: usize = 20 * 1024 * 1024;
 
     /// Creates a message of one text. An empty text makes an empty message.
@@ -61,7 +63,8 @@ impl UserMessage {
         self.with(Content::audio(base64, mime_type))
     }
 
-    /// Adds the bytes of a text, an image, a sound or a PDF document. The first bytes decide its type, as in
+    /// Adds the bytes of a text, an image, a sound or a PDF document. The first bytes decide its
+    /// type, as in
     /// [`Content::from_bytes`].
     ///
     /// # Errors
@@ -90,8 +93,8 @@ impl UserMessage {
     ///
     /// # Errors
     ///
-    /// There are more bytes than [`MAX_BYTES`](Self::MAX_BYTES), their type is not known, or the name has the extension of
-    /// another type.
+    /// There are more bytes than [`MAX_BYTES`](Self::MAX_BYTES), their type is not known, or the
+    /// name has the extension of another type.
     pub fn with_upload(
         self,
         file_name: impl Into<PathBuf>,
@@ -101,19 +104,21 @@ impl UserMessage {
         Ok(self.with(part))
     }
 
-    /// Adds a file, as [`with_upload`](Self::with_upload) does. The file is read on tokio's blocking pool.
+    /// Adds a file, as [`with_upload`](Self::with_upload) does. The file is read on tokio's
+    /// blocking pool.
     ///
     /// # Errors
     ///
-    /// The file could not be read, it has more than [`MAX_BYTES`](Self::MAX_BYTES), its type is not known, or its extension is
-    /// that of another type. The error names the path.
+    /// The file could not be read, it has more than [`MAX_BYTES`](Self::MAX_BYTES), its type is not
+    /// known, or its extension is that of another type. The error names the path.
     pub async fn with_file(self, path: impl Into<PathBuf>) -> Result<Self, ContentError> {
         let part = file_from_path(path.into(), Self::MAX_BYTES).await?;
         Ok(self.with(part))
     }
 
-    /// Adds an image, a sound or a file by its URL, with its MIME type. Providers that load URLs get the URL; for others it
-    /// is an error. A `data:` URL of an image or a sound in base64 becomes a part with its bytes.
+    /// Adds an image, a sound or a file by its URL, with its MIME type. Providers that load URLs
+    /// get the URL; for others it is an error. A `data:` URL of an image or a sound in base64
+    /// becomes a part with its bytes.
     pub fn with_url(self, url: impl Into<String>, mime_type: impl Into<String>) -> Self {
         let part = part_of_url(url.into(), mime_type.into());
         self.with(part)
@@ -158,7 +163,8 @@ impl UserMessage {
         self.parts.iter().map(Content::bytes).sum()
     }
 
-    /// Makes every text of the message unlike the notes of the application, as [`without_notes`] does.
+    /// Makes every text of the message unlike the notes of the application, as [`without_notes`]
+    /// does.
     /// [`Session::reply`](crate::Session::reply) calls this itself.
     ///
     /// ```

@@ -49,10 +49,11 @@ pub fn assert_tools(tools: &ToolContext, names: &[&str]) {
     assert!(lines.is_empty(), "{}", lines.join("\n"));
 }
 
-/// Asserts that tools of these names are linked into this program, including those of toolsets that must be configured.
-/// There may be others.
+/// Asserts that tools of these names are linked into this program, including those of toolsets that
+/// must be configured. There may be others.
 ///
-/// A crate that no code names is not linked, and its tools are missing without an error. This assertion finds that.
+/// A crate that no code names is not linked, and its tools are missing without an error. This
+/// assertion finds that.
 ///
 /// ```standalone_crate
 /// use tool_core::{testing, tool};

@@ -16,11 +16,11 @@ use serde_json::Value;
 use std::panic::Location;
 use std::sync::Arc;
 
-/// An in-process client that calls tools by name with JSON, as a model would, and records the calls. It uses prompts and
-/// resources as a client of the Model Context Protocol does.
+/// An in-process client that calls tools by name with JSON, as a model would, and records the
+/// calls. It uses prompts and resources as a client of the Model Context Protocol does.
 ///
-/// Calls are bare: they have decoding, the panic guard and the size limit, but no session. A clone shares the record, so
-/// that it can be passed to the code under test.
+/// Calls are bare: they have decoding, the panic guard and the size limit, but no session. A clone
+/// shares the record, so that it can be passed to the code under test.
 ///
 /// ```
 /// use serde_json::json;
@@ -368,8 +368,8 @@ impl Client {
         );
     }
 
-    /// Asserts that a tool was called with arguments, which are compared as JSON: the order of keys does not matter, and `1` is
-    /// equal to `1.0`.
+    /// Asserts that a tool was called with arguments, which are compared as JSON: the order of keys
+    /// does not matter, and `1` is equal to `1.0`.
     ///
     /// # Panics
     ///

@@ -1,5 +1,5 @@
-//! Helpers for tests of tools: an in-process client, a scripted model, assertions about the tools of a program, and
-//! conformance tests for stores.
+//! Helpers for tests of tools: an in-process client, a scripted model, assertions about the tools
+//! of a program, and conformance tests for stores.
 //!
 //! A failed assertion panics with the problem and the caller's position.
 

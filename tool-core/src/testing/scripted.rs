@@ -8,7 +8,8 @@ use crate::session::model::{Model, ModelRequest, ToolChoice};
 use crate::session::model_step::ModelStep;
 use std::collections::VecDeque;
 
-/// A model that plays a script, step by step, and records its requests. In a stream of events, its texts come word by word.
+/// A model that plays a script, step by step, and records its requests. In a stream of events, its
+/// texts come word by word.
 ///
 /// ```
 /// use serde_json::json;

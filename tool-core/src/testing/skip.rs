@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-/// Prints that the running test is skipped, with the reason, past the test harness, which hides the output of a test that
-/// passes.
+/// Prints that the running test is skipped, with the reason, past the test harness, which hides the
+/// output of a test that passes.
 ///
 /// # Panics
 ///

@@ -1,4 +1,5 @@
-//! Actions: the tools of a toolset as plain data, for a user interface that does not read JSON Schema.
+//! Actions: the tools of a toolset as plain data, for a user interface that does not read JSON
+//! Schema.
 
 use crate::arguments::view::{SchemaView, visit_in_place};
 use crate::json::number::compare;
@@ -68,10 +69,12 @@ pub struct ActionParameter {
     /// The allowed values; of an array, the allowed values of its items.
     #[serde(default, rename = "enum", skip_serializing_if = "Option::is_none")]
     pub one_of: Option<Vec<Value>>,
-    /// The minimum value of a number, minimum length of a text, or minimum number of items of an array.
+    /// The minimum value of a number, minimum length of a text, or minimum number of items of an
+    /// array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub min: Option<Number>,
-    /// The maximum value of a number, maximum length of a text, or maximum number of items of an array.
+    /// The maximum value of a number, maximum length of a text, or maximum number of items of an
+    /// array.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max: Option<Number>,
     /// True where `min` itself is not allowed.
@@ -146,8 +149,8 @@ impl Action {
     }
 }
 
-/// Returns the actions of a toolset's type. Defaults that an instance decides are not known yet; their parameters are
-/// optional.
+/// Returns the actions of a toolset's type. Defaults that an instance decides are not known yet;
+/// their parameters are optional.
 pub(crate) fn actions_of_type(linked: &LinkedToolset) -> Vec<Action> {
     (linked.tools)()
         .into_iter()
@@ -224,7 +227,8 @@ impl ActionParameter {
         }
     }
 
-    /// Returns true for an alias of another parameter. The schema publishes it as a property with such a description.
+    /// Returns true for an alias of another parameter. The schema publishes it as a property with
+    /// such a description.
     fn is_alias(&self, order: &[&str]) -> bool {
         let target = self
             .description
@@ -271,7 +275,8 @@ struct Limit {
     exclusive: bool,
 }
 
-/// A schema together with the schemas it refers to: all of them apply to the same value. The nearest comes first.
+/// A schema together with the schemas it refers to: all of them apply to the same value. The
+/// nearest comes first.
 struct ResolvedSchema<'a> {
     view: SchemaView<'a>,
     root: &'a Value,
@@ -396,7 +401,8 @@ fn type_name(value: &Value) -> &'static str {
     }
 }
 
-/// Returns the type that covers all of `kinds`; `None` where there is none, or where one is not known.
+/// Returns the type that covers all of `kinds`; `None` where there is none, or where one is not
+/// known.
 fn common_kind(kinds: impl Iterator<Item = Option<ParameterType>>) -> Option<ParameterType> {
     use ParameterType::{DateTime, Integer, Number, String};
     kinds.reduce(|a, b| match (a?, b?) {

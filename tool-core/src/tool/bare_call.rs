@@ -1,4 +1,5 @@
-//! The bare call, which no session governs: decode the arguments, run the tool, build the response. Every call has a response.
+//! The bare call, which no session governs: decode the arguments, run the tool, build the response.
+//! Every call has a response.
 
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length, prepare};
 use crate::arguments::problem::Problem;
@@ -21,7 +22,8 @@ use tracing::Level;
 impl FunctionTool {
     /// Calls the tool outside any tool context, with the default limits.
     ///
-    /// A method of a toolset with a `#[setup]` needs that setup first. Only a context knows this of the tools of a
+    /// A method of a toolset with a `#[setup]` needs that setup first. Only a context knows this of
+    /// the tools of a
     /// [`Toolset`](crate::Toolset) written by hand.
     pub async fn call(
         &self,
@@ -37,8 +39,8 @@ impl FunctionTool {
     }
 }
 
-/// Makes a bare call of the tool that `find` returns, unless `find` answers it. The call has a span of its own if it
-/// `opens_span` and spans are wanted.
+/// Makes a bare call of the tool that `find` returns, unless `find` answers it. The call has a span
+/// of its own if it `opens_span` and spans are wanted.
 ///
 /// Generic, so that a call by name is one future that moves its response once.
 pub(crate) async fn call_bare<'t>(
@@ -131,7 +133,8 @@ fn not_utf8(at: usize) -> Problem {
     )
 }
 
-/// A call outside any session. Its tool has no other time limit than its own, and only warns when that is over.
+/// A call outside any session. Its tool has no other time limit than its own, and only warns when
+/// that is over.
 pub(crate) struct BareCall<'a>(pub(crate) ResponseBuilder<'a>);
 
 impl ToolCaller for BareCall<'_> {
@@ -156,7 +159,8 @@ impl ToolCaller for BareCall<'_> {
 }
 
 impl BareCall<'_> {
-    /// Finds the problems of arguments that did not decode, coerces what can be coerced, and starts the tool again.
+    /// Finds the problems of arguments that did not decode, coerces what can be coerced, and starts
+    /// the tool again.
     async fn repair(
         self,
         text: &str,

@@ -1,4 +1,5 @@
-//! Completion: values that a client offers to a person who types the argument of a prompt or the variable of a URI.
+//! Completion: values that a client offers to a person who types the argument of a prompt or the
+//! variable of a URI.
 
 use crate::call::error::ToolError;
 use futures_util::future::BoxFuture;

@@ -1,8 +1,10 @@
-//! The function of `confirm = function`, checked so that another signature has a message of its own.
+//! The function of `confirm = function`, checked so that another signature has a message of its
+//! own.
 
 use std::marker::PhantomData;
 
-/// A stand-in for a function, on which method resolution finds out whether it decides by arguments of type `A`.
+/// A stand-in for a function, on which method resolution finds out whether it decides by arguments
+/// of type `A`.
 pub struct ConfirmFunction<A, F>(PhantomData<fn(&A) -> F>);
 
 /// Creates the stand-in of a function.

@@ -15,7 +15,8 @@ probe! {
 }
 
 impl IsSerialized {
-    /// Returns the JSON of a value. One that does not serialise gives `null`, which its schema refuses.
+    /// Returns the JSON of a value. One that does not serialise gives `null`, which its schema
+    /// refuses.
     pub fn json<T: Serialize>(self, value: &T) -> Value {
         to_json(value)
     }

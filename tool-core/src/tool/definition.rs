@@ -1,4 +1,5 @@
-//! Tool definitions: the view of a tool that the model and the runtime share, and its compiled form.
+//! Tool definitions: the view of a tool that the model and the runtime share, and its compiled
+//! form.
 
 use crate::arguments::equality::EqualityRules;
 use crate::arguments::prepare::CONFIRM_DUPLICATE;
@@ -86,7 +87,8 @@ macro_rules! option_getters {
 }
 
 impl ToolDefinition {
-    /// Compiles the descriptor of a macro's tool. `defaults` are those that the instance decides, by parameter index.
+    /// Compiles the descriptor of a macro's tool. `defaults` are those that the instance decides,
+    /// by parameter index.
     pub(crate) fn of_descriptor(
         tool: &ToolDescriptor,
         defaults: &[(usize, Value)],
@@ -102,8 +104,8 @@ impl ToolDefinition {
         }
     }
 
-    /// Returns true where both are the same definition under the same name, so that a declaration made of one is valid
-    /// for the other.
+    /// Returns true where both are the same definition under the same name, so that a declaration
+    /// made of one is valid for the other.
     pub fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.compiled, &other.compiled) && self.name() == other.name()
     }
@@ -113,12 +115,14 @@ impl ToolDefinition {
         &self.name
     }
 
-    /// Returns the description for the model: the doc text without its lists of parameters, errors and examples.
+    /// Returns the description for the model: the doc text without its lists of parameters, errors
+    /// and examples.
     pub fn description(&self) -> &str {
         &self.compiled.description
     }
 
-    /// Returns the tool's purpose in a sentence or two: the guide's summary, or the first sentence of the description.
+    /// Returns the tool's purpose in a sentence or two: the guide's summary, or the first sentence
+    /// of the description.
     ///
     /// ```
     /// use tool_core::{ToolContext, tool};
@@ -140,7 +144,8 @@ impl ToolDefinition {
         }
     }
 
-    /// Returns the tool's full documentation: the guide, or the description where there is no guide.
+    /// Returns the tool's full documentation: the guide, or the description where there is no
+    /// guide.
     pub fn documentation(&self) -> &str {
         self.guide().map_or_else(|| self.description(), Guide::text)
     }
@@ -150,13 +155,14 @@ impl ToolDefinition {
         self.compiled.title.as_deref()
     }
 
-    /// Returns the JSON Schema of the arguments, draft 2020-12. The published schema is the enforced one.
+    /// Returns the JSON Schema of the arguments, draft 2020-12. The published schema is the
+    /// enforced one.
     pub fn parameters(&self) -> &Value {
         self.compiled.parameters()
     }
 
-    /// Returns the same schema as compact JSON, with parameters in the order of the signature and flattened properties
-    /// by name.
+    /// Returns the same schema as compact JSON, with parameters in the order of the signature and
+    /// flattened properties by name.
     pub fn parameters_json(&self) -> &str {
         match &self.compiled.raw {
             Some(shared) => shared.text(),
@@ -223,7 +229,8 @@ impl ToolDefinition {
     /// Returns true for the control tool that takes a typed answer
     /// ([`TypedAnswer`](crate::session::TypedAnswer)). Its parameters are the schema of the answer.
     ///
-    /// A model whose provider has a form for structured output asks for that form instead of declaring the tool.
+    /// A model whose provider has a form for structured output asks for that form instead of
+    /// declaring the tool.
     pub fn takes_answer(&self) -> bool {
         self.compiled.takes_answer
     }
@@ -240,7 +247,8 @@ impl ToolDefinition {
         }
     }
 
-    /// Returns the parameter names in the order of the signature, without flattened properties; empty for a raw tool.
+    /// Returns the parameter names in the order of the signature, without flattened properties;
+    /// empty for a raw tool.
     pub fn parameter_order(&self) -> &[&'static str] {
         &self.compiled.parameter_order
     }
@@ -268,7 +276,8 @@ impl fmt::Debug for ToolDefinition {
 /// A function that generates the schema of a tool's result, where its type has one.
 pub(crate) type OutputSchema = fn(&mut SchemaGenerator) -> Option<Schema>;
 
-/// A macro's description of a tool, without the type of its toolset, so that the code that reads it is compiled once.
+/// A macro's description of a tool, without the type of its toolset, so that the code that reads it
+/// is compiled once.
 #[derive(Clone, Copy)]
 pub(crate) struct ToolDescriptor {
     pub(crate) name: &'static str,
@@ -456,8 +465,8 @@ impl CompiledDefinition {
             .get_or_init(|| EqualityRules::of_signature(self.rows, &self.schema))
     }
 
-    /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one that the tool receives: a
-    /// raw tool receives a `Value`.
+    /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one
+    /// that the tool receives: a raw tool receives a `Value`.
     pub(crate) fn received_text(&self, text: &str) -> String {
         let schema = if self.raw.is_some() {
             &Value::Bool(true)
@@ -486,7 +495,8 @@ impl CompiledDefinition {
     }
 }
 
-/// Wraps a schema without any knowledge of its parameters, so that every call goes through the validator.
+/// Wraps a schema without any knowledge of its parameters, so that every call goes through the
+/// validator.
 fn unchecked_schema(value: Value, text: String) -> CanonicalSchema {
     CanonicalSchema {
         value,
@@ -553,7 +563,8 @@ fn output_schema(make: OutputSchema) -> Option<Value> {
     (value.get("type").and_then(Value::as_str) != Some("null")).then_some(value)
 }
 
-/// Checks the name of a macro's tool: `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`. Returns the problem, if there is one.
+/// Checks the name of a macro's tool: `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`. Returns the problem, if
+/// there is one.
 pub(crate) fn check_name(name: &str) -> Option<String> {
     let mut bytes = name.bytes();
     let first = bytes
@@ -568,7 +579,8 @@ pub(crate) fn check_name(name: &str) -> Option<String> {
     })
 }
 
-/// Checks the name of a raw tool: `^[A-Za-z0-9_.:/-]{1,128}$`. Returns the problem, if there is one.
+/// Checks the name of a raw tool: `^[A-Za-z0-9_.:/-]{1,128}$`. Returns the problem, if there is
+/// one.
 pub(crate) fn check_raw_name(name: &str) -> Option<String> {
     let valid = name
         .bytes()

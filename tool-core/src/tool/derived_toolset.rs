@@ -1,4 +1,5 @@
-//! Toolsets that are derived from others, with other names, with fewer tools, or visible to some runs only.
+//! Toolsets that are derived from others, with other names, with fewer tools, or visible to some
+//! runs only.
 
 use crate::call::context::RunContext;
 use crate::tool::definition::ToolDefinition;
@@ -12,8 +13,8 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A toolset that was derived from others with [`ToolsetExt`] or [`merge_toolsets`]. It opens the originals and closes them,
-/// unless they are in use elsewhere.
+/// A toolset that was derived from others with [`ToolsetExt`] or [`merge_toolsets`]. It opens the
+/// originals and closes them, unless they are in use elsewhere.
 pub struct MappedToolset {
     pub(crate) id: String,
     description: String,
@@ -41,7 +42,8 @@ impl MappedToolset {
         }
     }
 
-    /// Creates a toolset that is described like `toolset`, with other tools. It opens and closes `originals`.
+    /// Creates a toolset that is described like `toolset`, with other tools. It opens and closes
+    /// `originals`.
     pub(crate) fn like(
         toolset: &dyn Toolset,
         tools: Vec<Tool>,
@@ -158,7 +160,8 @@ impl Toolset for MappedToolset {
 /// # Ok::<(), tool_core::RegistryErrors>(())
 /// ```
 pub trait ToolsetExt: Toolset + Sized {
-    /// Puts `prefix` and an underscore before the name of every function tool and every prompt. Resources keep their URIs.
+    /// Puts `prefix` and an underscore before the name of every function tool and every prompt.
+    /// Resources keep their URIs.
     fn prefixed(self, prefix: &str) -> MappedToolset {
         derive(
             self,
@@ -199,8 +202,8 @@ pub trait ToolsetExt: Toolset + Sized {
         )
     }
 
-    /// Hides the function tools, prompts and resources from runs for which `visible` returns false. It is called for each
-    /// listing and each call.
+    /// Hides the function tools, prompts and resources from runs for which `visible` returns false.
+    /// It is called for each listing and each call.
     fn dynamic(
         self,
         visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static,
@@ -219,8 +222,8 @@ pub trait ToolsetExt: Toolset + Sized {
 
 impl<T: Toolset> ToolsetExt for T {}
 
-/// Merges several toolsets into one with its own id. Each is opened and closed separately, so that the others still work
-/// where one fails to open.
+/// Merges several toolsets into one with its own id. Each is opened and closed separately, so that
+/// the others still work where one fails to open.
 ///
 /// ```
 /// use std::sync::Arc;

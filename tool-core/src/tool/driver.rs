@@ -1,7 +1,8 @@
 //! The driver: the one place that starts a tool and takes it to its response.
 //!
-//! Every call passes here, whether it is bare, governed, repaired or deferred. Calls differ by their [`ToolCaller`], who decides
-//! what happens while the tool waits, and by their frame: the text of the arguments, and the gate before the method.
+//! Every call passes here, whether it is bare, governed, repaired or deferred. Calls differ by
+//! their [`ToolCaller`], who decides what happens while the tool waits, and by their frame: the
+//! text of the arguments, and the gate before the method.
 
 use crate::call::response::ToolResponse;
 use crate::time::CallInstant;

@@ -49,9 +49,9 @@ pub(crate) struct FunctionInner {
     setup: Option<Arc<dyn RequiredSetup>>,
     /// Removes secrets from the tool's errors and panics before they are shown.
     scrub: Option<Arc<Scrub>>,
-    /// The address of the toolset, for a tool that is as its macro made it. A toolset binds its tools again whenever it is
-    /// asked for them, and the results count as the same instances. The tool keeps the toolset alive, so that no other
-    /// toolset can take its address.
+    /// The address of the toolset, for a tool that is as its macro made it. A toolset binds its
+    /// tools again whenever it is asked for them, and the results count as the same instances. The
+    /// tool keeps the toolset alive, so that no other toolset can take its address.
     toolset: Option<usize>,
 }
 
@@ -234,8 +234,9 @@ impl FunctionTool {
         self.0.asks.as_ref().is_some_and(|asks| asks(arguments))
     }
 
-    /// Returns a new instance of the tool that only those runs see for which `visible` returns true. It is called for each
-    /// listing and each call. A tool that is already dynamic has to pass both.
+    /// Returns a new instance of the tool that only those runs see for which `visible` returns
+    /// true. It is called for each listing and each call. A tool that is already dynamic has to
+    /// pass both.
     ///
     /// `#[tool(dynamic = function)]` does the same where a function is declared, and
     /// [`ToolsetExt::dynamic`](crate::ToolsetExt::dynamic) for a whole toolset.
@@ -253,7 +254,8 @@ impl FunctionTool {
         self.visible_where(Arc::new(visible))
     }
 
-    /// Returns a new instance of the tool that only those runs see for which `visible` returns true.
+    /// Returns a new instance of the tool that only those runs see for which `visible` returns
+    /// true.
     pub(crate) fn visible_where(&self, visible: Arc<Visible>) -> Self {
         self.derived(|tool| {
             tool.visible = Some(match tool.visible.take() {
@@ -314,7 +316,8 @@ impl FunctionInner {
     }
 }
 
-/// Returns true if decoding alone enforces the schema of a tool: its types read the tool's probe as its schema says.
+/// Returns true if decoding alone enforces the schema of a tool: its types read the tool's probe as
+/// its schema says.
 fn are_types_proven(compiled: &CompiledDefinition, handler: &dyn Handler) -> bool {
     let Some(probe) = &compiled.schema.probe else {
         return false;

@@ -6,11 +6,11 @@ use crate::schema::validator::Validator;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// The guide of a tool: a heading, a summary of one or two sentences, and optional sections Parameters, Examples and
-/// Watch Out.
+/// The guide of a tool: a heading, a summary of one or two sentences, and optional sections
+/// Parameters, Examples and Watch Out.
 ///
-/// Each code block marked `json` in Examples holds arguments. The manifest cannot be built where the tool's schema
-/// refuses them. Cloning is cheap.
+/// Each code block marked `json` in Examples holds arguments. The manifest cannot be built where
+/// the tool's schema refuses them. Cloning is cheap.
 ///
 /// ````
 /// use serde_json::json;
@@ -98,7 +98,8 @@ impl Guide {
         self.0.heading.as_deref()
     }
 
-    /// Returns the first line that is neither blank nor a heading: one or two sentences. Empty where there is none.
+    /// Returns the first line that is neither blank nor a heading: one or two sentences. Empty
+    /// where there is none.
     pub fn summary(&self) -> &str {
         &self.0.summary
     }
@@ -118,8 +119,8 @@ impl Guide {
         self.0.watch_out.as_deref()
     }
 
-    /// Checks the examples against the schema of a tool's parameters. Returns one line for each problem, with the line of
-    /// the guide.
+    /// Checks the examples against the schema of a tool's parameters. Returns one line for each
+    /// problem, with the line of the guide.
     pub fn problems_against(&self, schema: &Value) -> Vec<String> {
         let validator = Validator::for_tool(schema.clone());
         self.examples()
@@ -170,7 +171,8 @@ struct CodeBlock {
     example: Option<GuideExample>,
 }
 
-/// A parser that reads a guide line by line. It knows headings and code blocks; a guide needs no more of markdown.
+/// A parser that reads a guide line by line. It knows headings and code blocks; a guide needs no
+/// more of markdown.
 #[derive(Default)]
 struct GuideParser {
     parts: GuideParts,
@@ -295,7 +297,8 @@ fn section(title: &str) -> Option<Section> {
     }
 }
 
-/// Returns the mark of a code block's first or last line, the number of marks, and the text that follows them.
+/// Returns the mark of a code block's first or last line, the number of marks, and the text that
+/// follows them.
 fn fence(line: &str) -> Option<(char, usize, &str)> {
     let text = line.trim();
     let mark = text

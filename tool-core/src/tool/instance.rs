@@ -1,4 +1,5 @@
-//! The lifecycle of one toolset instance. All contexts, runtimes and sessions that use the instance share it.
+//! The lifecycle of one toolset instance. All contexts, runtimes and sessions that use the instance
+//! share it.
 
 use crate::call::error::{ErrorKind, MASKED, ToolError};
 use crate::tool::invocation::RequiredSetup;
@@ -47,7 +48,8 @@ pub(crate) type OpenToolsets = Vec<Arc<OpenToolset>>;
 /// The maximum time of an automatic setup or close.
 pub(crate) const LIFECYCLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The instances that are in use, by address. An instance keeps its toolset alive, so no other toolset has its address.
+/// The instances that are in use, by address. An instance keeps its toolset alive, so no other
+/// toolset has its address.
 static INSTANCES: LazyLock<Mutex<HashMap<usize, Weak<ToolsetInstance>>>> =
     LazyLock::new(Mutex::default);
 
@@ -56,7 +58,8 @@ fn address(toolset: &Arc<dyn Toolset>) -> usize {
 }
 
 impl ToolsetInstance {
-    /// Returns the lifecycle of a toolset, which is created at first use. `None` if the toolset has none.
+    /// Returns the lifecycle of a toolset, which is created at first use. `None` if the toolset has
+    /// none.
     pub(crate) fn of(toolset: &Arc<dyn Toolset>) -> Option<Arc<Self>> {
         if !toolset.has_lifecycle() {
             return None;
@@ -91,7 +94,8 @@ impl ToolsetInstance {
         Ok(())
     }
 
-    /// Takes an explicit setup back. Closes the toolset unless it is in use, or another caller has set it up.
+    /// Takes an explicit setup back. Closes the toolset unless it is in use, or another caller has
+    /// set it up.
     pub(crate) async fn take_back(self: Arc<Self>) -> Result<(), ToolError> {
         {
             let mut phase = self.phase.lock().await;
@@ -114,8 +118,8 @@ impl ToolsetInstance {
         phase.users.upgrade().filter(|_| self.is_open())
     }
 
-    /// Sets the toolset up within a time unless it is open, and keeps it open. A caller who waited for a setup that failed
-    /// gets its error instead of another setup.
+    /// Sets the toolset up within a time unless it is open, and keeps it open. A caller who waited
+    /// for a setup that failed gets its error instead of another setup.
     pub(crate) async fn acquire(
         self: Arc<Self>,
         within: Duration,

@@ -102,7 +102,8 @@ impl CallGate for ClosedGate {
     }
 }
 
-/// The call that a wrapper serves. It is one word wide, so that a future which keeps it stays small.
+/// The call that a wrapper serves. It is one word wide, so that a future which keeps it stays
+/// small.
 #[derive(Clone, Copy)]
 pub struct Invocation<'a>(pub(crate) &'a InvocationFrame<'a>);
 
@@ -110,7 +111,8 @@ pub struct Invocation<'a>(pub(crate) &'a InvocationFrame<'a>);
 pub(crate) struct InvocationFrame<'a> {
     pub(crate) text: &'a str,
     pub(crate) ctx: &'a RunContext,
-    /// The owner of the call's progress. A stream reports its items there, also if its tool takes no context.
+    /// The owner of the call's progress. A stream reports its items there, also if its tool takes
+    /// no context.
     pub(crate) reporting: &'a dyn Reporting,
     pub(crate) tool: &'a CompiledDefinition,
     pub(crate) coercions: Coercions,

@@ -1,8 +1,9 @@
 //! Functions that are named like the local variables of generated code.
 //!
-//! A pattern that is the name of a constant means the constant. If a user's module has a constant, a static or a unit struct
-//! of the name of a local variable, the pattern `__call` would be that one. Generated code imports these functions into the
-//! block around it, where they come before the names of the module. A pattern may take the name of a function.
+//! A pattern that is the name of a constant means the constant. If a user's module has a constant,
+//! a static or a unit struct of the name of a local variable, the pattern `__call` would be that
+//! one. Generated code imports these functions into the block around it, where they come before the
+//! names of the module. A pattern may take the name of a function.
 
 macro_rules! locals {
     ($($name:ident)*) => {

@@ -1,4 +1,5 @@
-//! Answers calls of tools that cannot be called: unknown ones, and those whose toolset is not set up.
+//! Answers calls of tools that cannot be called: unknown ones, and those whose toolset is not set
+//! up.
 
 use crate::arguments::problem::nearest;
 use crate::call::context::RunContext;
@@ -23,7 +24,8 @@ pub(crate) fn not_set_up(tool: &FunctionTool, error: ToolError, ctx: &RunContext
     )
 }
 
-/// Creates the response to a call of a tool that is missing because its toolset failed to be set up.
+/// Creates the response to a call of a tool that is missing because its toolset failed to be set
+/// up.
 #[cold]
 pub(crate) fn left_out(
     tool: &FunctionTool,
@@ -46,8 +48,8 @@ pub(crate) fn left_out(
     )
 }
 
-/// Creates the response to a call of an unknown tool: `NOT_FOUND`, with the nearest name, the available ones, and a hint after
-/// them.
+/// Creates the response to a call of an unknown tool: `NOT_FOUND`, with the nearest name, the
+/// available ones, and a hint after them.
 #[cold]
 pub(crate) fn unknown_tool<'a>(
     name: &str,

@@ -1,5 +1,5 @@
-//! Tools: function tools, provider tools and toolsets, their definitions and options, and their calls; prompts and
-//! resources.
+//! Tools: function tools, provider tools and toolsets, their definitions and options, and their
+//! calls; prompts and resources.
 
 pub(crate) mod action;
 pub(crate) mod bare_call;
@@ -74,7 +74,8 @@ pub use crate::tool::toolset::{IntoPrompt, IntoResource, IntoTool, Tool, ToolKin
 pub use crate::tool::uri_template::{UriTemplate, UriTemplateError};
 pub use crate::tool::wrap::{Callable, Wrapped};
 
-// What the compiler names in messages about generated code. It prints the shortest path that leads through no hidden module.
+// What the compiler names in messages about generated code. It prints the shortest path that leads
+// through no hidden module.
 #[doc(hidden)]
 pub use crate::arguments::limits::{
     Chosen, Counted, Formatted, Long, Patterned, Ranged, has_format, has_items, has_length,

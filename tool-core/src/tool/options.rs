@@ -144,7 +144,8 @@ pub enum Confirm {
     Never,
     /// Every call needs approval.
     Always,
-    /// The function decides by the arguments' JSON text. Arguments that do not decode need approval.
+    /// The function decides by the arguments' JSON text. Arguments that do not decode need
+    /// approval.
     When(fn(&str) -> bool),
 }
 
@@ -158,8 +159,8 @@ impl Confirm {
         }
     }
 
-    /// Returns a label for people, beside a tool's other options: `confirm` or `confirm by arguments`. Returns `None` for a tool
-    /// whose calls need no approval.
+    /// Returns a label for people, beside a tool's other options: `confirm` or
+    /// `confirm by arguments`. Returns `None` for a tool whose calls need no approval.
     pub const fn label(self) -> Option<&'static str> {
         match self {
             Self::Never => None,
@@ -227,8 +228,9 @@ impl ToolAnnotations {
     }
 }
 
-/// Passes every option with a value to `$callback!`, with one entry for each: its getter's documentation, its name, its type
-/// and its default; its setter's documentation, its argument and what it sets.
+/// Passes every option with a value to `$callback!`, with one entry for each: its getter's
+/// documentation, its name, its type and its default; its setter's documentation, its argument and
+/// what it sets.
 ///
 /// From this table come the fields of [`ToolOptions`], the `const` setters of `ToolSpec`, the methods of `FunctionTool`, which
 /// all tools have, and the getters of `ToolDefinition`. [`ToolOptions::set`] lists the options for people and for JSON.
@@ -257,7 +259,8 @@ macro_rules! for_each_option {
 
             /// Returns the treatment of a call while another call of the tool runs.
             get on_duplicate: OnDuplicate = OnDuplicate::Allow;
-            /// Sets the treatment of a call while another call of the tool runs. Defaults to running both.
+            /// Sets the treatment of a call while another call of the tool runs. Defaults to
+            /// running both.
             set(treatment: OnDuplicate) => treatment;
 
             /// Returns the calls that count as duplicates.
@@ -267,7 +270,8 @@ macro_rules! for_each_option {
 
             /// Returns the maximum length of a result in Unicode scalars, where it is set.
             get max_output: Option<usize> = None;
-            /// Sets the maximum length of a result in characters (Unicode scalars). A longer result is cut.
+            /// Sets the maximum length of a result in characters (Unicode scalars). A longer result
+            /// is cut.
             set(characters: usize) => Some(characters);
 
             /// Returns the maximum number of calls in a turn, where it is set.
@@ -278,7 +282,8 @@ macro_rules! for_each_option {
     };
 }
 
-/// Passes the setter of every yes-or-no option to `$setters!`: its documentation, its name and its assignment.
+/// Passes the setter of every yes-or-no option to `$setters!`: its documentation, its name and its
+/// assignment.
 macro_rules! for_each_flag {
     ($setters:ident) => {
         $setters! {
@@ -334,7 +339,8 @@ macro_rules! option_fields {
 
 for_each_option!(option_fields);
 
-/// An option of a tool whose value is not the default, as the manifest, the command line, the inspector and the gateway show it.
+/// An option of a tool whose value is not the default, as the manifest, the command line, the
+/// inspector and the gateway show it.
 ///
 /// ```
 /// use tool_core::{ToolContext, tool};
@@ -363,7 +369,7 @@ pub struct SetOption {
     pub json: Value,
     /// The value for people, without its unit.
     pub value: String,
-    /// What the value counts, where its name does not say so.
+    /// The unit of the value, if its name does not say so.
     pub unit: &'static str,
     /// The option in words.
     pub words: String,
@@ -380,8 +386,9 @@ impl SetOption {
 }
 
 impl ToolOptions {
-    /// Lists the options that are not at their defaults, in the order in which people read them. The yes-or-no options, the
-    /// category, the modes and the approval are shown by every list in a way of its own.
+    /// Lists the options that are not at their defaults, in the order in which people read them.
+    /// The yes-or-no options, the category, the modes and the approval are shown by every list in a
+    /// way of its own.
     pub(crate) fn set(&self) -> Vec<SetOption> {
         // Every field is named, so that a new option cannot be forgotten here.
         let Self {
@@ -443,8 +450,8 @@ impl ToolOptions {
         self.annotations.idempotent || self.category == Category::Retrieval
     }
 
-    /// Returns the coercions of a context that the tool allows: a text that is not JSON is repaired only if its effects are
-    /// those that the context names.
+    /// Returns the coercions of a context that the tool allows: a text that is not JSON is repaired
+    /// only if its effects are those that the context names.
     pub(crate) fn allowed(&self, mut coercions: Coercions) -> Coercions {
         let is_guarded =
             self.annotations.destructive == Some(true) || !matches!(self.confirm, Confirm::Never);

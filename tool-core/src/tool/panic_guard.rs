@@ -1,7 +1,7 @@
 //! The panic guard: panics of a handler are caught, logged, and become its result.
 //!
-//! `AssertUnwindSafe` is sound here: a panic leaves behind only the tool's own state, and several tasks may call a tool at
-//! once anyway. Locks that the panic poisoned report it.
+//! `AssertUnwindSafe` is sound here: a panic leaves behind only the tool's own state, and several
+//! tasks may call a tool at once anyway. Locks that the panic poisoned report it.
 
 use std::any::Any;
 use std::ops::ControlFlow;

@@ -245,7 +245,8 @@ impl PromptDefinition {
 
 /// The handler of a prompt: makes the messages, and completes arguments.
 ///
-/// A function from [`TextArguments`] and a [`RunContext`] to a future of the messages implements it, without completion.
+/// A function from [`TextArguments`] and a [`RunContext`] to a future of the messages implements
+/// it, without completion.
 pub trait PromptHandler: Send + Sync + 'static {
     /// Makes the messages. Required arguments are there, and all have names of the definition.
     ///
@@ -340,7 +341,8 @@ impl Prompt {
         prompt
     }
 
-    /// Hides the prompt from runs for which `visible` returns false. It is called for each listing and each use.
+    /// Hides the prompt from runs for which `visible` returns false. It is called for each listing
+    /// and each use.
     pub fn dynamic(&self, visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static) -> Self {
         self.visible_where(Arc::new(visible))
     }

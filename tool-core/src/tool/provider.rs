@@ -54,14 +54,16 @@ impl fmt::Display for ProviderId {
 /// # assert!(WebSearch { max_uses: 3 }.config(&ProviderId::new("anthropic")).is_some());
 /// ```
 pub trait ProviderTool: Send + Sync + 'static {
-    /// Returns the tool's id. Several provider tools may have the same id; they are not deduplicated.
+    /// Returns the tool's id. Several provider tools may have the same id; they are not
+    /// deduplicated.
     fn id(&self) -> &str;
 
     /// Returns the declaration for `provider`; `None` where another provider runs the tool.
     fn config(&self, provider: &ProviderId) -> Option<Value>;
 
-    /// Returns the names of calls that the provider sends back instead of running the tool. A function tool of that name
-    /// answers them, and is not declared a second time to a provider that takes the declaration. Defaults to none.
+    /// Returns the names of calls that the provider sends back instead of running the tool. A
+    /// function tool of that name answers them, and is not declared a second time to a provider
+    /// that takes the declaration. Defaults to none.
     fn answered_here(&self) -> Vec<&str> {
         Vec::new()
     }

@@ -1,4 +1,5 @@
-//! The common part of prompts and resources: visibility, a required setup, and handlers whose panics are caught.
+//! The common part of prompts and resources: visibility, a required setup, and handlers whose
+//! panics are caught.
 
 use crate::call::context::RunContext;
 use crate::call::error::{ErrorKind, MASKED, ToolError, print_unlogged};
@@ -141,7 +142,8 @@ impl<D, H: ?Sized> Published<D, H> {
         }
     }
 
-    /// Returns an error in the form in which a client reads it: the text of an internal error goes to the log only.
+    /// Returns an error in the form in which a client reads it: the text of an internal error goes
+    /// to the log only.
     #[cold]
     fn shown(&self, name: &str, error: ToolError) -> ToolError {
         let body = self.scrub(error).into_body(name, true);

@@ -58,8 +58,8 @@ pub struct RawTool {
     pub parameters: Value,
 }
 
-/// The handler of a raw tool: an `async fn(Value, &RunContext) -> Result<Value, ToolError>`, or a closure of that form
-/// without captures.
+/// The handler of a raw tool: an `async fn(Value, &RunContext) -> Result<Value, ToolError>`, or a
+/// closure of that form without captures.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a raw tool's handler",
     label = "this handler captures a value, or has another form",
@@ -152,7 +152,8 @@ impl RawResult for ToolOutput {
         let Some(validator) = output_validator(call.0.tool) else {
             return Ok(self);
         };
-        // The output schema applies to data only, neither to content parts nor to data that was cut.
+        // The output schema applies to data only, neither to content parts nor to data that was
+        // cut.
         let is_cut = self
             .meta
             .as_ref()
@@ -206,7 +207,8 @@ fn check_output(validator: &Validator, value: &Value) -> Result<(), ToolError> {
     ))
 }
 
-/// Parses the arguments as an object. The slow path reports the problems of arguments that fail here.
+/// Parses the arguments as an object. The slow path reports the problems of arguments that fail
+/// here.
 fn parse_arguments(call: Invocation<'_>) -> Result<Value, Rejection> {
     let arguments = call.parse_valid()?;
     if !arguments.is_object() {
@@ -219,7 +221,8 @@ fn parse_arguments(call: Invocation<'_>) -> Result<Value, Rejection> {
 impl FunctionTool {
     /// Creates a tool whose schema is given at run time.
     ///
-    /// The handler receives the arguments as they were sent: an object, and otherwise unchecked unless
+    /// The handler receives the arguments as they were sent: an object, and otherwise unchecked
+    /// unless
     /// [`validate`](Self::validate) is set. Building a context reports the problems of the declaration.
     ///
     /// ```
@@ -292,14 +295,15 @@ impl FunctionTool {
         raw_tool(declared, state, handler)
     }
 
-    /// Sets whether arguments have to fit the schema, with all problems reported to the model. Defaults to false. It
-    /// applies to raw tools: the arguments of other tools always have to fit.
+    /// Sets whether arguments have to fit the schema, with all problems reported to the model.
+    /// Defaults to false. It applies to raw tools: the arguments of other tools always have to fit.
     pub fn validate(&self, yes: bool) -> Self {
         self.changed(|definition| definition.validated = yes || definition.raw.is_none())
     }
 
-    /// Adds definitions that the parameters refer to as `#/$defs/NAME`, and that several tools share. The parameters of the
-    /// tool have no `$defs` of their own then. It applies to raw tools.
+    /// Adds definitions that the parameters refer to as `#/$defs/NAME`, and that several tools
+    /// share. The parameters of the tool have no `$defs` of their own then. It applies to raw
+    /// tools.
     ///
     /// See [`SharedDefinitions`].
     pub fn definitions(&self, definitions: &SharedDefinitions) -> Self {
@@ -314,13 +318,15 @@ impl FunctionTool {
         })
     }
 
-    /// Reads `format` in the schemas of a raw tool as a description that no value has to fit, as draft 2020-12 has it by
-    /// default. By default formats are asserted. Use it for schemas from elsewhere, whose owner checks the values itself.
+    /// Reads `format` in the schemas of a raw tool as a description that no value has to fit, as
+    /// draft 2020-12 has it by default. By default formats are asserted. Use it for schemas from
+    /// elsewhere, whose owner checks the values itself.
     pub fn annotates_formats(&self) -> Self {
         self.changed(|definition| definition.formats = Formats::Annotated)
     }
 
-    /// Sets the declaration of a tool of another server, as that server has sent it, for a server that passes it on.
+    /// Sets the declaration of a tool of another server, as that server has sent it, for a server
+    /// that passes it on.
     #[doc(hidden)]
     pub fn declared(&self, declared: Map<String, Value>) -> Self {
         let declared = Arc::new(declared);

@@ -181,7 +181,8 @@ pub(crate) fn function_tool(spec: &'static ToolSpec<()>) -> FunctionTool {
     })
 }
 
-/// Returns the tools of `T`: those of its main block, of the parts it names, and of the linked parts by their location.
+/// Returns the tools of `T`: those of its main block, of the parts it names, and of the linked
+/// parts by their location.
 fn tool_specs<T: MainToolsetBlock>() -> Vec<&'static ToolSpec<T>> {
     blocks::<T>()
         .into_iter()
@@ -303,7 +304,8 @@ fn function_resource<F: 'static>() -> Result<Resource, String> {
     found.map(|(_, resource)| resource).ok_or_else(missing)
 }
 
-/// A function is looked up by the type of its item, so that `#[tool]` adds no public name beside it.
+/// A function is looked up by the type of its item, so that `#[tool]` adds no public name beside
+/// it.
 macro_rules! into_tool_for_functions {
     ($(($($argument:ident)*))*) => {
         $(impl<F, $($argument,)* R> IntoTool<fn($($argument),*) -> R> for F

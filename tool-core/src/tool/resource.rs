@@ -131,7 +131,8 @@ impl ResourceDefinition {
     }
 }
 
-/// The contents of a resource, or of one of several that a URI stands for. In JSON as the Model Context Protocol has it.
+/// The contents of a resource, or of one of several that a URI stands for. In JSON as the Model
+/// Context Protocol has it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceContents {
@@ -304,14 +305,15 @@ impl TryFrom<Content> for ResourceContents {
 pub struct ResourceRequest {
     /// The URI.
     pub uri: String,
-    /// The decoded values of the template's variables. They are as untrusted as the arguments of a call: a value may
-    /// contain slashes and `..`.
+    /// The decoded values of the template's variables. They are as untrusted as the arguments of a
+    /// call: a value may contain slashes and `..`.
     pub variables: TextArguments,
 }
 
 /// The handler of a resource: reads it, and completes the variables of its template.
 ///
-/// A function from a [`ResourceRequest`] and a [`RunContext`] to a future of the contents implements it, without completion.
+/// A function from a [`ResourceRequest`] and a [`RunContext`] to a future of the contents
+/// implements it, without completion.
 pub trait ResourceHandler: Send + Sync + 'static {
     /// Reads the resource.
     ///
@@ -324,7 +326,8 @@ pub trait ResourceHandler: Send + Sync + 'static {
         ctx: &'a RunContext,
     ) -> BoxFuture<'a, Result<Vec<ResourceContents>, ToolError>>;
 
-    /// Completes a variable that the definition [`completes`](ResourceDefinition::completes). Defaults to no values.
+    /// Completes a variable that the definition [`completes`](ResourceDefinition::completes).
+    /// Defaults to no values.
     ///
     /// # Errors
     ///
@@ -353,7 +356,8 @@ where
     }
 }
 
-/// A resource that a client reads by its URI, or all resources whose URIs match a template. Cheap to clone.
+/// A resource that a client reads by its URI, or all resources whose URIs match a template. Cheap
+/// to clone.
 ///
 /// `#[resource]` makes one of a method. [`new`](Self::new) makes one at run time.
 ///
@@ -394,13 +398,14 @@ impl Resource {
         self.0.definition.uri.as_str()
     }
 
-    /// Hides the resource from runs for which `visible` returns false. It is called for each listing and each use.
+    /// Hides the resource from runs for which `visible` returns false. It is called for each
+    /// listing and each use.
     pub fn dynamic(&self, visible: impl Fn(&RunContext) -> bool + Send + Sync + 'static) -> Self {
         self.visible_where(Arc::new(visible))
     }
 
-    /// Restricts a template to the URIs for which `serves` returns true, both as the client writes them and with their escapes
-    /// decoded. A context has no resource under the others.
+    /// Restricts a template to the URIs for which `serves` returns true, both as the client writes
+    /// them and with their escapes decoded. A context has no resource under the others.
     ///
     /// ```
     /// # use tool_core::tool::{Resource, ResourceContents, ResourceDefinition, ResourceRequest};

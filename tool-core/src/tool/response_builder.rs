@@ -34,7 +34,8 @@ pub(crate) struct ResponseBuilder<'a> {
 }
 
 impl<'a> ResponseBuilder<'a> {
-    /// Creates the frame of one start of the tool. `validated` is true where the validator has accepted the text.
+    /// Creates the frame of one start of the tool. `validated` is true where the validator has
+    /// accepted the text.
     #[inline]
     pub(crate) fn frame(
         self,
@@ -172,8 +173,8 @@ impl<'a> ResponseBuilder<'a> {
         by_characters.or_else(|| truncate_bytes(data, self.output_bytes))
     }
 
-    /// Returns true if the method may have emitted intents. A tool without a context parameter runs on its caller's
-    /// context, whose intents are its caller's.
+    /// Returns true if the method may have emitted intents. A tool without a context parameter runs
+    /// on its caller's context, whose intents are its caller's.
     #[inline]
     fn may_have_intents(self) -> bool {
         self.tool.definition().compiled.uses_context && self.ctx.may_have_intents()
@@ -203,7 +204,8 @@ impl<'a> ResponseBuilder<'a> {
         response
     }
 
-    /// Builds the response for an error that came after some items of a stream. The model reads them in its message.
+    /// Builds the response for an error that came after some items of a stream. The model reads
+    /// them in its message.
     #[cold]
     fn fail_after(self, items: Option<String>, error: ToolError) -> ToolResponse {
         let mut response = self.fail(error);
@@ -234,8 +236,8 @@ impl<'a> ResponseBuilder<'a> {
         let definition = self.tool.definition();
         let schema = definition.parameters();
         let name = self.tool.name().escape_debug().to_string();
-        // The example is built from keywords alone, so a pattern or a rule between parameters may refuse it, and a type that
-        // has refused a value may refuse it too.
+        // The example is built from keywords alone, so a pattern or a rule between parameters may
+        // refuse it, and a type that has refused a value may refuse it too.
         let example = Some(minimal_example(schema, schema))
             .filter(|it| definition.compiled.validator().is_valid(it));
         let is_refused = problems.iter().any(Problem::is_refused);
@@ -272,11 +274,13 @@ impl<'a> ResponseBuilder<'a> {
         response.optional_meta().coerced = CoercionNotes::of_nulls(nulls, parameters);
     }
 
-    /// Builds the response for a tool that did not start although the slow path has accepted its arguments.
+    /// Builds the response for a tool that did not start although the slow path has accepted its
+    /// arguments.
     pub(crate) fn reject(self, rejection: Rejection) -> ToolResponse {
         match rejection {
             Rejection::Context(error) => self.fail(error),
-            // The schema accepts the arguments, but a `Deserialize` implementation has stricter rules.
+            // The schema accepts the arguments, but a `Deserialize` implementation has stricter
+            // rules.
             Rejection::Arguments(error) => {
                 self.refuse(&[Problem::refused(error.path(), error.message())])
             }

@@ -1,11 +1,13 @@
 //! The conversion of a method's return value into a response, chosen by the traits of its type.
 //!
-//! Method resolution makes the choice. A [`Probe`] stands for a type. It has levels, each of which dereferences to the next
-//! one, and a level has a method for the types of its bounds. Resolution looks at the first level first, so the most specific
-//! conversion comes first. An alias of `Result` counts as a `Result`; another type of that name does not.
+//! Method resolution makes the choice. A [`Probe`] stands for a type. It has levels, each of which
+//! dereferences to the next one, and a level has a method for the types of its bounds. Resolution
+//! looks at the first level first, so the most specific conversion comes first. An alias of
+//! `Result` counts as a `Result`; another type of that name does not.
 //!
-//! A [`Conversion`] has levels too, and makes three choices: how the returned value is split into a success and an error,
-//! what becomes of the success, and what becomes of the error. It has no data, so none of this costs a call anything.
+//! A [`Conversion`] has levels too, and makes three choices: how the returned value is split into a
+//! success and an error, what becomes of the success, and what becomes of the error. It has no
+//! data, so none of this costs a call anything.
 
 use crate::call::error::{IntoToolError, ToolError, with_causes};
 use crate::call::output::{BoundedArray, IntoToolOutput, encode_owned, encode_tree};
@@ -56,9 +58,9 @@ pub const fn of_type<T>() -> Probe<T> {
     Probe(PhantomData)
 }
 
-/// The conversion of a return value into a response, of which each step replaces a type by the marker of its conversion: `S`
-/// is the returned type, then the way in which it is split; `V` the type of a success, then its conversion; `E` the type of an
-/// error, then its conversion.
+/// The conversion of a return value into a response, of which each step replaces a type by the
+/// marker of its conversion: `S` is the returned type, then the way in which it is split; `V` the
+/// type of a success, then its conversion; `E` the type of an error, then its conversion.
 #[must_use]
 #[allow(clippy::type_complexity, reason = "three markers, each with a name")]
 pub struct Conversion<S, V = (), E = (), const LEVEL: u8 = 0>(PhantomData<fn() -> (S, V, E)>);
@@ -95,7 +97,8 @@ macro_rules! levels {
 
 levels! { 0 -> 1, 1 -> 2, 2 -> 3, 3 -> 4, 4 -> 5, 5 -> 6, 6 -> 7 }
 
-/// Declares conversions: for each a marker, and the method and level of a probe that return the marker.
+/// Declares conversions: for each a marker, and the method and level of a probe that return the
+/// marker.
 macro_rules! probe {
     ($($(#[$doc:meta])* $method:ident -> $tag:ident, $level:literal [$($generics:tt)*] $type:ty;)*) => {$(
         $(#[$doc])*
@@ -326,7 +329,8 @@ impl<'a, T: IntoToolOutput> AnswersWith<'a, T> for IsOutput {
 }
 
 impl<'a> AnswersWith<'a, Value> for IsTree {
-    /// Serialises the value. A value that is nested too deeply for recursion is dropped iteratively.
+    /// Serialises the value. A value that is nested too deeply for recursion is dropped
+    /// iteratively.
     fn answer(value: Value, call: Invocation<'a>) -> Execution<'a> {
         Execution::Done(encode_tree(value, call.0.output_bytes))
     }
@@ -359,7 +363,8 @@ macro_rules! result_streams {
             V: Serialize,
             E: $bound,
         {
-            /// Collects the items into a list up to the first error, which fails the call, and reports each one as progress.
+            /// Collects the items into a list up to the first error, which fails the call, and
+            /// reports each one as progress.
             fn answer(stream: T, call: Invocation<'a>) -> Execution<'a> {
                 let value = |item: Result<V, E>| item.map_err($error::failure);
                 Execution::pending(async move { Execution::Done(collect(stream, call, value).await) })
@@ -379,9 +384,9 @@ result_streams! {
 /// The time for which a stream that is always ready keeps its task.
 const SLICE: Duration = Duration::from_millis(1);
 
-/// Collects a stream, up to the first item that has no `value`. It is dropped once the list exceeds its limit, because later
-/// items would be cut anyway. A stream that is always ready is interrupted between items, so that deadlines and cancellation
-/// reach it.
+/// Collects a stream, up to the first item that has no `value`. It is dropped once the list exceeds
+/// its limit, because later items would be cut anyway. A stream that is always ready is interrupted
+/// between items, so that deadlines and cancellation reach it.
 async fn collect<T: Stream, V: Serialize>(
     stream: T,
     call: Invocation<'_>,
@@ -437,7 +442,8 @@ impl<E: Display> FailsWith<E> for IsDisplay {
 }
 
 impl<E: IntoToolError> FailsWith<E> for IsUnknown {
-    /// Does not compile: what has this marker does not implement [`IntoToolError`], whose message the compiler prints.
+    /// Does not compile: what has this marker does not implement [`IntoToolError`], whose message
+    /// the compiler prints.
     #[inline]
     fn failure(error: E) -> ToolError {
         error.into_tool_error()
@@ -726,7 +732,8 @@ impl IsOver {
     }
 }
 
-/// Closes the span of a body that has returned a value, or hands it to the future that the body returned.
+/// Closes the span of a body that has returned a value, or hands it to the future that the body
+/// returned.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __finish {
@@ -737,14 +744,18 @@ macro_rules! __finish {
         $crate::__finish!(__tool_future)
     };
     ($kind:ident) => {
-        // A block around the closure would take the expected type from it. Its parameters have names of their own.
+        // A block around the closure would take the expected type from it. Its parameters have
+        // names of their own.
         |__tool_agent_value, __tool_agent_span| {
             #[allow(unused_imports)]
-            use $crate::__private::locals::*;
-            #[allow(unused_imports)]
             use $crate::__private::SpanEnding as _;
+            #[allow(unused_imports)]
+            use $crate::__private::locals::*;
             let __tool_kind = $crate::__private::Probe::of(&__tool_agent_value).$kind();
-            let __tool_ending = __tool_kind.outcome(&__tool_agent_value).__tool_split().ending();
+            let __tool_ending = __tool_kind
+                .outcome(&__tool_agent_value)
+                .__tool_split()
+                .ending();
             __tool_kind.finish(__tool_agent_value, __tool_agent_span, __tool_ending)
         }
     };

@@ -70,7 +70,8 @@ impl From<&ErrorBody> for SpanEnd {
     }
 }
 
-/// Ends a span as failed or cancelled. The text of an internal error belongs in the log, so it is left out.
+/// Ends a span as failed or cancelled. The text of an internal error belongs in the log, so it is
+/// left out.
 fn end_of_error(kind: ErrorKind, message: &str) -> SpanEnd {
     let status = if kind == ErrorKind::Cancelled {
         SpanStatus::Cancelled
@@ -87,7 +88,8 @@ fn end_of_error(kind: ErrorKind, message: &str) -> SpanEnd {
     }
 }
 
-/// Ends the span of a call by its response. A pending approval and a denial are regular outcomes, not errors.
+/// Ends the span of a call by its response. A pending approval and a denial are regular outcomes,
+/// not errors.
 fn end_of_call(response: &ToolResponse) -> SpanEnd {
     let Some(error) = response.error() else {
         return SpanEnd::default();
@@ -107,8 +109,8 @@ fn end_of_call(response: &ToolResponse) -> SpanEnd {
     }
 }
 
-/// Returns the span's text for an error. The message of a validation error repeats the arguments, so the span names only
-/// the pointers of the problems.
+/// Returns the span's text for an error. The message of a validation error repeats the arguments,
+/// so the span names only the pointers of the problems.
 fn message(response: &ToolResponse, error: &ErrorBody) -> String {
     if error.kind != ErrorKind::Validation {
         return redaction().text(error.text());
@@ -131,12 +133,14 @@ fn message(response: &ToolResponse, error: &ErrorBody) -> String {
     )
 }
 
-/// Adds the call's arguments to the current span, where the collector keeps content. `also` redacts further texts.
+/// Adds the call's arguments to the current span, where the collector keeps content. `also` redacts
+/// further texts.
 pub(crate) fn record_arguments(text: &str, also: Option<&Redaction>) {
     record_content("gen_ai.tool.call.arguments", text, also);
 }
 
-/// Adds the call's result to the current span, where the collector keeps content and there is a result.
+/// Adds the call's result to the current span, where the collector keeps content and there is a
+/// result.
 pub(crate) fn record_result(response: &ToolResponse, also: Option<&Redaction>) {
     if let Some(data) = response.data_json() {
         record_content("gen_ai.tool.call.result", data, also);

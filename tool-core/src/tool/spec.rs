@@ -155,7 +155,8 @@ impl<T: 'static> ToolSpec<T> {
         instance_defaults(defaults: &'static [InstanceDefault<T>]) => defaults = defaults;
         /// Sets the function that decides which runs see the tool.
         dynamic(visible: fn(&RunContext) -> bool) => visible = Some(visible);
-        /// Sets the function by which the instance decides whether a person has to approve each call.
+        /// Sets the function by which the instance decides whether a person has to approve each
+        /// call.
         instance_confirm(confirm: fn(&T) -> bool) => confirm = Some(confirm);
     }
 }
@@ -165,7 +166,8 @@ impl<T: 'static> ToolSpec<T> {
 pub struct PromptSpec<T: 'static> {
     pub(crate) method: ToolSpec<T>,
     pub(crate) completers: &'static [(&'static str, Completer<T>)],
-    /// Binds the method to its instance, under the prefix of its toolset. A program without prompts has no code for this.
+    /// Binds the method to its instance, under the prefix of its toolset. A program without prompts
+    /// has no code for this.
     pub(crate) bind: fn(&Self, &Arc<T>, Option<&str>) -> Prompt,
 }
 

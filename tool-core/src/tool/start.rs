@@ -1,4 +1,4 @@
-//! How a wrapper calls its method.
+//! The call of a method by its wrapper.
 
 use crate::tool::invocation::{Execution, HandlerResult, Invocation};
 use crate::tool::returns::{AnswersWith, Conversion, FailsWith, SplitsReturn};
@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// Answers with what a method has returned. Its conversion is chosen by types: `_choose` is never called.
+/// Answers with what a method has returned. Its conversion is chosen by types: `_choose` is never
+/// called.
 #[inline]
 pub fn done<'a, T, S, V, E>(
     call: Invocation<'a>,
@@ -22,7 +23,8 @@ where
     Ok(Conversion::<S, V, E>::convert(value, call))
 }
 
-/// Starts an async method. The conversion of what it returns is chosen by types: `_choose` is never called.
+/// Starts an async method. The conversion of what it returns is chosen by types: `_choose` is never
+/// called.
 #[inline]
 pub fn start<'a, F, S, V, E>(
     call: Invocation<'a>,

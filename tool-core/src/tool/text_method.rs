@@ -1,6 +1,7 @@
 //! Methods whose arguments are texts: what `#[prompt]` and `#[resource]` make of them.
 //!
-//! Such a method is a function tool that no model sees. Its arguments are decoded, corrected and checked as those of a call.
+//! Such a method is a function tool that no model sees. Its arguments are decoded, corrected and
+//! checked as those of a call.
 
 use crate::arguments::coerce::Coercions;
 use crate::call::content::Content;

@@ -1,4 +1,5 @@
-//! The warning about a tool that keeps its thread past the time of its call: nothing can end such a call, and others wait.
+//! The warning about a tool that keeps its thread past the time of its call: nothing can end such a
+//! call, and others wait.
 
 use crate::call::response::shorten_name;
 use crate::time::{self, CallInstant};
@@ -28,7 +29,8 @@ const GRACE: Duration = Duration::from_millis(50);
 pub(crate) const UNCHECKED: Duration = Duration::from_millis(1);
 
 impl ThreadTime<'_> {
-    /// Warns if a poll has kept its thread past the limit. Both ends of the poll are times since the call began.
+    /// Warns if a poll has kept its thread past the limit. Both ends of the poll are times since
+    /// the call began.
     #[cold]
     pub(crate) fn check(&self, from: Duration, to: Duration) {
         if let Some(limit) = self.limit
@@ -63,8 +65,8 @@ impl ThreadTime<'_> {
     }
 }
 
-/// The future of a tool that has waited, each of whose further polls is checked. It was just polled, so that the first poll
-/// of this future does nothing.
+/// The future of a tool that has waited, each of whose further polls is checked. It was just
+/// polled, so that the first poll of this future does nothing.
 pub(crate) struct WaitingTool<'a> {
     future: GuardedTool<'a>,
     time: ThreadTime<'a>,

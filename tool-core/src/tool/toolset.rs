@@ -16,8 +16,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// A group of tools with an id and a lifecycle.
 ///
-/// `#[toolset]` implements it. Implement it by hand for tools that are only known at run time. `tools` is called for each
-/// context that is built, and has to return the same instances each time.
+/// `#[toolset]` implements it. Implement it by hand for tools that are only known at run time.
+/// `tools` is called for each context that is built, and has to return the same instances each
+/// time.
 ///
 /// ```
 /// use serde_json::{Value, json};
@@ -68,7 +69,8 @@ pub trait Toolset: Send + Sync + 'static {
 
     /// Returns the tools, in the order in which the model sees them.
     ///
-    /// A toolset that offers the tools of another one returns that one as a [`Tool::Toolset`], so that it is set up and closed.
+    /// A toolset that offers the tools of another one returns that one as a [`Tool::Toolset`], so
+    /// that it is set up and closed.
     fn tools(self: Arc<Self>) -> Vec<Tool>;
 
     /// Returns the prompts, in order. Defaults to none.
@@ -81,8 +83,9 @@ pub trait Toolset: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns true if the tools only work after [`setup`](Self::setup). A bare call then fails until the toolset is set
-    /// up. Defaults to false; `#[toolset]` returns true where the block has a `#[setup]`.
+    /// Returns true if the tools only work after [`setup`](Self::setup). A bare call then fails
+    /// until the toolset is set up. Defaults to false; `#[toolset]` returns true where the block
+    /// has a `#[setup]`.
     fn needs_setup(&self) -> bool {
         false
     }
@@ -100,7 +103,8 @@ pub trait Toolset: Send + Sync + 'static {
         no_lifecycle()
     }
 
-    /// Releases the resources that `setup` opened. Runs once the last runtime and session with the toolset are gone, or in
+    /// Releases the resources that `setup` opened. Runs once the last runtime and session with the
+    /// toolset are gone, or in
     /// [`ToolContext::close`](crate::ToolContext::close).
     fn close(&self) -> LifecycleFuture<'_> {
         no_lifecycle()
@@ -222,11 +226,11 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// A value that `ToolContext::builder().with(..)` accepts: a toolset, a `#[tool]` function by its name, a provider tool,
-/// or a tool.
+/// A value that `ToolContext::builder().with(..)` accepts: a toolset, a `#[tool]` function by its
+/// name, a provider tool, or a tool.
 ///
-/// A function may have up to 16 parameters here; discovery finds functions with more. The marker `M` distinguishes the
-/// implementations, and is always inferred.
+/// A function may have up to 16 parameters here; discovery finds functions with more. The marker
+/// `M` distinguishes the implementations, and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
     note = "`with` takes a value of a type with `#[toolset]`, the name of a fn with `#[tool]`, a `FunctionTool`, a `Tool`, or an `Arc` of a toolset"
@@ -263,7 +267,8 @@ impl<T: Toolset> IntoTool<ToolsetByArc> for Arc<T> {
     }
 }
 
-/// A value that `ToolContext::builder().with_prompt(..)` accepts: a [`Prompt`], or a `#[prompt]` function by its name.
+/// A value that `ToolContext::builder().with_prompt(..)` accepts: a [`Prompt`], or a `#[prompt]`
+/// function by its name.
 ///
 /// The marker `M` distinguishes the implementations, and is always inferred.
 #[diagnostic::on_unimplemented(
@@ -275,7 +280,8 @@ pub trait IntoPrompt<M> {
     fn into_prompt(self) -> Result<Prompt, String>;
 }
 
-/// A value that `ToolContext::builder().with_resource(..)` accepts: a [`Resource`], or a `#[resource]` function by its name.
+/// A value that `ToolContext::builder().with_resource(..)` accepts: a [`Resource`], or a
+/// `#[resource]` function by its name.
 ///
 /// The marker `M` distinguishes the implementations, and is always inferred.
 #[diagnostic::on_unimplemented(
@@ -318,8 +324,8 @@ existing_tool! {
     &FunctionTool, tool => Tool::Function(tool.clone());
 }
 
-/// Runs `work` on all toolsets concurrently, and waits for all of them. The results are in the order of the toolsets. A
-/// panic becomes an error.
+/// Runs `work` on all toolsets concurrently, and waits for all of them. The results are in the
+/// order of the toolsets. A panic becomes an error.
 pub(crate) async fn for_each_toolset<T, F, R>(
     toolsets: &[Arc<T>],
     work: impl Fn(Arc<T>) -> F,
@@ -338,8 +344,8 @@ where
     results.into_iter().map(flatten).collect()
 }
 
-/// Describes the end of a task that did not complete. The text of a panic is kept as it is: quotes and escapes would hide
-/// a secret in it from the code that removes secrets.
+/// Describes the end of a task that did not complete. The text of a panic is kept as it is: quotes
+/// and escapes would hide a secret in it from the code that removes secrets.
 pub(crate) fn join_error_message(error: JoinError) -> String {
     match error.try_into_panic() {
         Err(cancelled) => format!("the task did not complete: {cancelled}"),
@@ -347,7 +353,8 @@ pub(crate) fn join_error_message(error: JoinError) -> String {
     }
 }
 
-/// Returns the tools of a toolset, with those of nested toolsets in their place. Adds all these toolsets to `all`.
+/// Returns the tools of a toolset, with those of nested toolsets in their place. Adds all these
+/// toolsets to `all`.
 pub(crate) fn flatten(toolset: Arc<dyn Toolset>, all: &mut Vec<Arc<dyn Toolset>>) -> Vec<Tool> {
     all.push(Arc::clone(&toolset));
     let mut tools = Vec::new();

@@ -1,4 +1,5 @@
-//! A value of a type that a model or a person gives. It is read as the only argument of a tool, by the same reader.
+//! A value of a type that a model or a person gives. It is read as the only argument of a tool, by
+//! the same reader.
 
 use crate::arguments::Problem;
 use crate::arguments::fields::{ArgumentSource as _, filled};
@@ -18,7 +19,8 @@ pub(crate) type Validator<T> = Box<dyn Fn(&T) -> Result<(), String> + Send + Syn
 /// The name of the argument.
 pub(crate) const ANSWER: &str = "answer";
 
-/// The instance behind a tool that takes a value. It keeps the value of the last call that was valid.
+/// The instance behind a tool that takes a value. It keeps the value of the last call that was
+/// valid.
 pub(crate) struct ValueSlot<T> {
     validators: Arc<Vec<Validator<T>>>,
     value: Mutex<Option<T>>,
@@ -68,7 +70,8 @@ impl<T: AnswerType + Send + 'static> ValueSlot<T> {
     }
 }
 
-/// Gives a value to a tool, as the text of its arguments. Returns the response, and the problems of the value.
+/// Gives a value to a tool, as the text of its arguments. Returns the response, and the problems of
+/// the value.
 pub(crate) async fn read(tool: &FunctionTool, arguments: &str) -> (ToolResponse, Vec<String>) {
     let response = tool.call(arguments, &RunContext::detached()).await;
     let problems = match (response.meta().problems(), response.error()) {
@@ -85,7 +88,8 @@ pub(crate) fn arguments_of(value: &str) -> String {
     format!(r#"{{"{ANSWER}":{value}}}"#)
 }
 
-/// Returns the JSON of the value in arguments, or the arguments where they are not what the tool wants.
+/// Returns the JSON of the value in arguments, or the arguments where they are not what the tool
+/// wants.
 pub(crate) fn value_in(arguments: &str) -> &str {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]

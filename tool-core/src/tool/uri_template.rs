@@ -9,8 +9,9 @@ use std::str::FromStr;
 /// The maximum length of a URI or a template, in bytes.
 pub(crate) const MAX_URI_BYTES: usize = 2_048;
 
-/// A URI template of RFC 6570, level 1: `notes://{id}`. A variable takes the place of a text without `/`, `?` and `#`;
-/// one with a plus, `{+path}`, takes the place of any text. A URI without variables is a template, too.
+/// A URI template of RFC 6570, level 1: `notes://{id}`. A variable takes the place of a text
+/// without `/`, `?` and `#`; one with a plus, `{+path}`, takes the place of any text. A URI without
+/// variables is a template, too.
 ///
 /// ```
 /// use tool_core::tool::UriTemplate;
@@ -183,8 +184,8 @@ impl UriTemplate {
         self.variables.is_empty()
     }
 
-    /// Returns the decoded values of the variables if the URI matches. A value has at least one character. Takes time in
-    /// proportion to the URI.
+    /// Returns the decoded values of the variables if the URI matches. A value has at least one
+    /// character. Takes time in proportion to the URI.
     pub fn matches(&self, uri: &str) -> Option<TextArguments> {
         if uri.len() > MAX_URI_BYTES {
             return None;
@@ -193,7 +194,8 @@ impl UriTemplate {
         let mut values = TextArguments::new();
         let last = self.variables.len().saturating_sub(1);
         for (at, variable) in self.variables.iter().enumerate() {
-            // The first text that may follow ends a variable, and the last variable takes all up to the end.
+            // The first text that may follow ends a variable, and the last variable takes all up to
+            // the end.
             let (value, after) = if at == last {
                 (rest.strip_suffix(variable.then.as_str())?, "")
             } else {

@@ -1,8 +1,8 @@
 //! Wrapped callables: functions and closures without `#[tool]` whose calls have the span of a tool.
 //!
-//! A generic function cannot tell a sync callable from an async one, because every `Fn() -> F` is also sync. So
-//! `wrap_tool!` and `wrap_all!` are macros, and method resolution decides by the traits of the returned type, as
-//! `respond!` does for the results of tools.
+//! A generic function cannot tell a sync callable from an async one, because every `Fn() -> F` is
+//! also sync. So `wrap_tool!` and `wrap_all!` are macros, and method resolution decides by the
+//! traits of the returned type, as `respond!` does for the results of tools.
 
 use crate::text::Name;
 use crate::tool::registration::function_name_and_site;
@@ -19,8 +19,9 @@ use std::sync::Arc;
 
 /// A callable whose every call has the span of a tool. [`wrap_tool!`](crate::wrap_tool) creates it.
 ///
-/// It is called like the original: `wrapped(1, 2)`. Arguments that are borrowed in such a call have to live as long as the
-/// wrapper is used; [`call`](Self::call) takes the arguments as a tuple and has no such limit.
+/// It is called like the original: `wrapped(1, 2)`. Arguments that are borrowed in such a call have
+/// to live as long as the wrapper is used; [`call`](Self::call) takes the arguments as a tuple and
+/// has no such limit.
 ///
 /// `A` is the tuple of the arguments' types. The other type parameters cannot be named.
 pub struct Wrapped<F, M, C, A> {
@@ -37,7 +38,8 @@ struct WrappedInner<F> {
 /// The name of the spans of a wrapper's calls, and the trace site of the wrapped tool.
 pub struct CallSpan {
     name: Name,
-    /// The site by which the body of a wrapped tool recognises the call and opens no second span; 0 for other callables.
+    /// The site by which the body of a wrapped tool recognises the call and opens no second span; 0
+    /// for other callables.
     site: u32,
 }
 
@@ -216,7 +218,8 @@ impl SpanLabel {
         }
     }
 
-    /// Creates the label of a function that goes into a list, where its type becomes a mere signature.
+    /// Creates the label of a function that goes into a list, where its type becomes a mere
+    /// signature.
     pub fn of<F: 'static>(_: &F) -> Self {
         let CallSpan { name, site } = Self::default().resolve::<F>();
         Self {
@@ -225,7 +228,8 @@ impl SpanLabel {
         }
     }
 
-    /// Chooses the first known name: the given one, or that of the tool, of the function, or of the type.
+    /// Chooses the first known name: the given one, or that of the tool, of the function, or of the
+    /// type.
     fn resolve<F: 'static>(self) -> CallSpan {
         let tool = function_name_and_site(TypeId::of::<F>());
         let site = if self.site == 0 {
@@ -246,7 +250,8 @@ impl SpanLabel {
     }
 }
 
-/// Returns a callable's name by the name of its type. The type of a function item has no size and the function's name.
+/// Returns a callable's name by the name of its type. The type of a function item has no size and
+/// the function's name.
 fn name_of(full: &'static str, is_item: bool) -> Cow<'static, str> {
     let (before, last) = last_segment(full);
     match last.split('<').next() {

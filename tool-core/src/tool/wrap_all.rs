@@ -108,7 +108,8 @@ probe! {
     __tool_each -> EachItem, 0 [C: Container] C;
     /// Marks a single callable.
     __tool_each -> SingleItem, 1 [F] F;
-    /// Marks a value whose calls have spans. It answers every step of the macros and returns the value unchanged.
+    /// Marks a value whose calls have spans. It answers every step of the macros and returns the
+    /// value unchanged.
     __tool_callable -> AlreadyTraced, 0 [T: Traced] T;
     /// Marks a callable to wrap.
     __tool_callable -> NotTraced, 1 [T] T;
@@ -143,7 +144,8 @@ impl NotTraced {
     }
 }
 
-/// Implemented for every type. A call of its method fails to compile where a closure does not declare its types.
+/// Implemented for every type. A call of its method fails to compile where a closure does not
+/// declare its types.
 pub trait TypeIsKnown {
     /// Does nothing.
     fn __tool_type_is_known(&self) {}
@@ -217,9 +219,9 @@ returned_kinds! {
 /// [`FunctionTool`](crate::FunctionTool) have spans already, and are returned unchanged. An `Err` closes the span as an
 /// error and is returned unchanged.
 ///
-/// The callable must not borrow (`move |..|`) and takes at most 8 arguments; a closure declares their types. The result is
-/// a `Wrapped`, which is called like the original;
-/// `original` returns the callable.
+/// The callable must not borrow (`move |..|`) and takes at most 8 arguments; a closure declares
+/// their types. The result is a `Wrapped`, which is called like the original; `original` returns
+/// the callable.
 #[macro_export]
 macro_rules! wrap_tool {
     ($callable:expr $(,)?) => {
@@ -230,8 +232,8 @@ macro_rules! wrap_tool {
     };
 }
 
-/// Wraps several callables as [`wrap_tool!`](crate::wrap_tool) does. The result has the form of the input: a container or a
-/// tuple.
+/// Wraps several callables as [`wrap_tool!`](crate::wrap_tool) does. The result has the form of the
+/// input: a container or a tuple.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -258,8 +260,9 @@ macro_rules! wrap_tool {
 /// assert_eq!(names, ["twice", "square", "double", "square", "main::closure"]);
 /// ```
 ///
-/// Containers are `Vec`, arrays, `HashMap` and `BTreeMap`. In a list literal, `[a, b]` or `vec![a, b]`, each function keeps
-/// its name. The functions of another list are known by their signatures only, so a map is better.
+/// Containers are `Vec`, arrays, `HashMap` and `BTreeMap`. In a list literal, `[a, b]` or
+/// `vec![a, b]`, each function keeps its name. The functions of another list are known by their
+/// signatures only, so a map is better.
 #[macro_export]
 macro_rules! wrap_all {
     ([$($($path:ident)::+),+ $(,)?]) => {

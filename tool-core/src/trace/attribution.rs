@@ -1,7 +1,7 @@
 //! Attribution of usage and cost: which span pays for a use, and that each use counts once.
 //!
-//! The caller records what a model used. An HTTP middleware observes the same responses on their way. A recorded response
-//! replaces an observed one, and neither counts twice.
+//! The caller records what a model used. An HTTP middleware observes the same responses on their
+//! way. A recorded response replaces an observed one, and neither counts twice.
 
 use crate::trace::cost::{Cost, CostEntry};
 use crate::trace::record::{SpanEnd, SpanKind};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Records what a response of a model used.
 ///
-/// The nearest open agent, tool or model request pays for it, otherwise the nearest open span. Without an open span it becomes
-/// a root span, which reports show as untracked.
+/// The nearest open agent, tool or model request pays for it, otherwise the nearest open span.
+/// Without an open span it becomes a root span, which reports show as untracked.
 ///
 /// ```
 /// use tool_core::trace::{self, Collector, ModelUsage, TokenUsage};
@@ -40,7 +40,8 @@ pub fn record(used: ModelUsage) {
 
 /// Records what a response of a model used, as seen by an HTTP middleware.
 ///
-/// It does not count if the caller [records](record) the same response, or the usage of the model request around it.
+/// It does not count if the caller [records](record) the same response, or the usage of the model
+/// request around it.
 pub fn observe(used: ModelUsage) {
     add_response(used, true);
 }
@@ -76,7 +77,8 @@ fn add_response(mut used: ModelUsage, observed: bool) {
     used.truncate();
     let collector = &site.trace.collector;
     let cost = collector.price(&used);
-    // The lock puts a record and an observation of the same response, made at the same time, in an order.
+    // The lock puts a record and an observation of the same response, made at the same time, in an
+    // order.
     let mut buffer = collector.0.buffer.lock();
     let responses = &mut buffer.responses;
     let counts = if observed {
@@ -155,7 +157,8 @@ impl UsageSite {
         }
     }
 
-    /// Returns the model request that is being answered. A tool inside a request is not answering it.
+    /// Returns the model request that is being answered. A tool inside a request is not answering
+    /// it.
     fn request(&self) -> Option<&OpenSpan> {
         self.span
             .as_ref()?
@@ -163,7 +166,8 @@ impl UsageSite {
             .filter(|span| span.kind == Some(SpanKind::Llm))
     }
 
-    /// Returns whether an observed response counts: the caller did not record it, and nothing that may include it.
+    /// Returns whether an observed response counts: the caller did not record it, and nothing that
+    /// may include it.
     fn accepts_observed(&self, responses: &mut RecentResponses, used: &ModelUsage) -> bool {
         let is_recorded = self.request().is_some_and(|request| {
             let may_be_recorded = || {
@@ -176,7 +180,8 @@ impl UsageSite {
         !is_recorded && responses.insert(used)
     }
 
-    /// Returns whether a recorded response counts. Removes what was observed of it from the open spans around.
+    /// Returns whether a recorded response counts. Removes what was observed of it from the open
+    /// spans around.
     fn accepts_recorded(&self, responses: &mut RecentResponses, used: &ModelUsage) -> bool {
         if used.usage.is_empty() {
             return true;
@@ -203,8 +208,8 @@ impl UsageSite {
 
     /// Adds an entry to the span that pays, and returns it if there is none.
     ///
-    /// `recorded`: the entry is a model's usage from the caller. It replaces what was observed of the request, but nothing
-    /// else that the request pays for.
+    /// `recorded`: the entry is a model's usage from the caller. It replaces what was observed of
+    /// the request, but nothing else that the request pays for.
     fn pay(&self, entry: CostEntry, recorded: bool) -> Option<CostEntry> {
         // The cost of a service answers no request.
         let request = self.request().filter(|_| recorded || entry.observed);
@@ -252,7 +257,8 @@ impl UsageSite {
         span.close(SpanEnd::default());
     }
 
-    /// Returns the anchor of a new root. It keeps the imported parent and the customer, unless a span was opened under them.
+    /// Returns the anchor of a new root. It keeps the imported parent and the customer, unless a
+    /// span was opened under them.
     fn root_anchor(&self) -> Arc<OpenSpan> {
         match &self.span {
             Some(anchor) if anchor.chain().all(|span| span.kind.is_none()) => Arc::clone(anchor),
@@ -280,8 +286,8 @@ const MAX_ENTRIES: usize = 256;
 
 /// Adds an entry to the costs of a span.
 ///
-/// If the entry `replaces` what was observed of a request, the observations of the same response are removed. Those of other
-/// responses stay, because a failed attempt is paid for as well.
+/// If the entry `replaces` what was observed of a request, the observations of the same response
+/// are removed. Those of other responses stay, because a failed attempt is paid for as well.
 fn add_entry(costs: &mut Vec<CostEntry>, mut entry: CostEntry, replaces: bool) {
     if replaces && entry.used.usage.is_empty() {
         // The caller recorded no tokens, so the observed ones stay.

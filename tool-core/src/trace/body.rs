@@ -96,7 +96,8 @@ pub(crate) fn open_agent(name: &'static str) -> Option<SpanGuard> {
 
 /// Returns whether an enclosing span was opened for this call of the function `id`.
 ///
-/// A hook may open sections between dispatch and the body. Any other span in between belongs to other work.
+/// A hook may open sections between dispatch and the body. Any other span in between belongs to
+/// other work.
 fn is_dispatched(id: u32) -> bool {
     let here = current();
     for scope in here.iter().flat_map(|span| span.chain()) {
@@ -110,7 +111,8 @@ fn is_dispatched(id: u32) -> bool {
     false
 }
 
-/// Returns the number by which dispatch and a body recognise the same function: the FNV-1a hash of its path, never 0.
+/// Returns the number by which dispatch and a body recognise the same function: the FNV-1a hash of
+/// its path, never 0.
 #[must_use]
 pub(crate) const fn function_id(path: &str) -> u32 {
     let bytes = path.as_bytes();
@@ -160,7 +162,8 @@ const fn last_segment(path: &'static str) -> &'static str {
     path.split_at(at).1
 }
 
-/// Runs the body of an agent that is not `async`. `finish` closes the span, or hands it to the future that the body made.
+/// Runs the body of an agent that is not `async`. `finish` closes the span, or hands it to the
+/// future that the body made.
 #[inline]
 pub fn in_agent<T, R>(
     name: &'static str,
@@ -178,8 +181,8 @@ pub struct ReturnedSpan(pub(crate) Option<SpanGuard>);
 pub struct TypedBody<T>(PhantomData<fn() -> T>);
 
 impl<T> TypedBody<T> {
-    /// Returns nothing. An `async` block, which cannot be annotated, takes its type from the first value that it returns, and
-    /// generated code pretends to return this one.
+    /// Returns nothing. An `async` block, which cannot be annotated, takes its type from the first
+    /// value that it returns, and generated code pretends to return this one.
     #[inline]
     pub fn value(self) -> Option<T> {
         None
@@ -200,7 +203,8 @@ pin_project! {
     pub struct BodyFuture<F, T> {
         #[pin]
         body: F,
-        // The span, entered while a body that was given up is dropped. Dropped after the body and before the span closes.
+        // The span, entered while a body that was given up is dropped. Dropped after the body and
+        // before the span closes.
         entered: EnteredSpan,
         span: Option<SpanGuard>,
         ending: fn(&T) -> SpanEnd,

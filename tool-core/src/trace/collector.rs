@@ -1,4 +1,5 @@
-//! The collector: a bounded buffer of ended spans, their totals, and the sinks that receive each span.
+//! The collector: a bounded buffer of ended spans, their totals, and the sinks that receive each
+//! span.
 
 use crate::text::truncate;
 use crate::trace::cost::{Cost, CostSummary, DefaultPricing, Pricing};
@@ -16,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A receiver of every span that ends, for example an exporter.
 ///
-/// It is called on the thread that ends the span and must not block. A panic is logged and affects nothing else.
+/// It is called on the thread that ends the span and must not block. A panic is logged and affects
+/// nothing else.
 ///
 /// ```
 /// use std::sync::{Arc, Mutex};
@@ -43,14 +45,15 @@ pub trait SpanSink: Send + Sync {
     /// Receives a span that has ended.
     fn ended(&self, span: &SpanRecord);
 
-    /// Returns whether the sink also receives spans as they open, and the progress of open ones. Asked once, when the
-    /// collector is built. Defaults to `false`.
+    /// Returns whether the sink also receives spans as they open, and the progress of open ones.
+    /// Asked once, when the collector is built. Defaults to `false`.
     fn watches_open(&self) -> bool {
         false
     }
 
-    /// Receives a span that has opened, if the sink [watches](Self::watches_open) open spans. Its duration is 0, and it has
-    /// neither costs nor contents. [`ended`](Self::ended) receives it again. Defaults to nothing.
+    /// Receives a span that has opened, if the sink [watches](Self::watches_open) open spans. Its
+    /// duration is 0, and it has neither costs nor contents. [`ended`](Self::ended) receives it
+    /// again. Defaults to nothing.
     fn opened(&self, span: &SpanRecord) {
         let _ = span;
     }
@@ -160,7 +163,8 @@ impl Totals {
     }
 }
 
-/// A buffer of the newest ended spans and the cost of all of them. Cloning it is cheap, and a clone is the same collector.
+/// A buffer of the newest ended spans and the cost of all of them. Cloning it is cheap, and a clone
+/// is the same collector.
 ///
 /// ```
 /// use tool_core::trace::{self, Collector};
@@ -244,8 +248,8 @@ impl SpanBuffer {
 pub struct CollectorBuilder(CollectorInner);
 
 impl CollectorBuilder {
-    /// Sets the number of ended spans in the buffer. Defaults to 10,000. A span that does not fit replaces the oldest, and
-    /// is counted as dropped.
+    /// Sets the number of ended spans in the buffer. Defaults to 10,000. A span that does not fit
+    /// replaces the oldest, and is counted as dropped.
     pub fn keep(mut self, spans: usize) -> Self {
         self.0.capacity = spans;
         self
@@ -320,8 +324,8 @@ impl Collector {
         })
     }
 
-    /// Makes this the collector of the process, which receives all spans that do not run inside another collector. From
-    /// here on, calls outside of any span open one.
+    /// Makes this the collector of the process, which receives all spans that do not run inside
+    /// another collector. From here on, calls outside of any span open one.
     pub fn install(&self) {
         *PROCESS_COLLECTOR.lock() = Some(self.clone());
         STARTED.store(true, Ordering::Relaxed);
@@ -342,7 +346,8 @@ impl Collector {
         self.0.buffer.lock().totals.clone()
     }
 
-    /// Returns the cost of a response. A price table that panics must not fail the tool, so the price is then unknown.
+    /// Returns the cost of a response. A price table that panics must not fail the tool, so the
+    /// price is then unknown.
     pub(crate) fn price(&self, used: &ModelUsage) -> Option<Cost> {
         let pricing = self.0.pricing.as_ref()?;
         catch_unwind(AssertUnwindSafe(|| pricing.price(used))).unwrap_or_else(|_| {
@@ -372,7 +377,8 @@ impl Collector {
         message: &str,
         fraction: Option<f64>,
     ) {
-        // Redacted before it is cut, as a part of a secret is not found, and of a long text not all is read.
+        // Redacted before it is cut, as a part of a secret is not found, and of a long text not all
+        // is read.
         let message = truncate(
             &self
                 .redaction()
@@ -391,7 +397,8 @@ impl Collector {
         }
     }
 
-    /// Passes an ended span to the sinks and adds it to the buffer. `around` is called only where it matters.
+    /// Passes an ended span to the sinks and adds it to the buffer. `around` is called only where
+    /// it matters.
     pub(crate) fn push<'a>(&self, span: SpanRecord, around: impl FnOnce() -> ParentSpan<'a>) {
         let has_costs = !span.spent().is_empty();
         let around = (has_costs || !self.0.sinks.is_empty())

@@ -6,8 +6,8 @@ pub struct ContextWindows(pub fn(Option<&str>, &str) -> Option<u64>);
 
 inventory::collect!(ContextWindows);
 
-/// Returns the number of tokens that the context of a model can hold, if a linked table knows the model. The crate
-/// `tool-adapters-telemetry` has one, beside the prices.
+/// Returns the number of tokens that the context of a model can hold, if a linked table knows the
+/// model. The crate `tool-adapters-telemetry` has one, beside the prices.
 ///
 /// ```
 /// // Nothing is linked here.

@@ -8,8 +8,8 @@ use std::ops::{Add, AddAssign};
 use std::sync::Arc;
 use tokio::task::AbortHandle;
 
-/// An amount of US dollars, in whole picodollars (10^-12), so that sums are exact in any order. They saturate at 18.4
-/// million dollars.
+/// An amount of US dollars, in whole picodollars (10^-12), so that sums are exact in any order.
+/// They saturate at 18.4 million dollars.
 ///
 /// ```
 /// use tool_core::trace::Cost;
@@ -109,8 +109,8 @@ impl fmt::Display for Cost {
 
 /// A receiver of the costs of a span and of the spans inside it.
 pub(crate) trait CostMeter: Send + Sync {
-    /// Adds a cost, or takes one back that was observed and is now recorded. `nearer` are the meters between this one and what
-    /// caused the cost: a payer of theirs pays no second time.
+    /// Adds a cost, or takes one back that was observed and is now recorded. `nearer` are the
+    /// meters between this one and what caused the cost: a payer of theirs pays no second time.
     fn add(&self, picodollars: i128, nearer: &[Arc<dyn CostMeter>]);
 
     /// Returns true if the costs exceed what they may be.
@@ -191,7 +191,8 @@ pub struct CostEntry {
     pub used: ModelUsage,
     /// The cost; `None` if the price is unknown.
     pub cost: Option<Cost>,
-    /// True if [`observe`](super::observe) read the usage from an HTTP response; false if the caller recorded it.
+    /// True if [`observe`](super::observe) read the usage from an HTTP response; false if the
+    /// caller recorded it.
     pub observed: bool,
     /// The number of uses in this entry. A span with many uses keeps sums.
     pub times: u64,

@@ -34,7 +34,8 @@ pub struct ParseIdError {
 macro_rules! id {
     ($id:ident, $inner:ty, $integer:ty, $digits:literal) => {
         impl $id {
-            /// Creates an id from its bytes, most significant first. Returns `None` if all bytes are zero.
+            /// Creates an id from its bytes, most significant first. Returns `None` if all bytes
+            /// are zero.
             pub const fn from_bytes(bytes: [u8; $digits / 2]) -> Option<Self> {
                 match <$inner>::new(<$integer>::from_be_bytes(bytes)) {
                     Some(id) => Some(Self(id)),
@@ -90,11 +91,13 @@ id!(TraceId, NonZeroU128, u128, 32);
 id!(SpanId, NonZeroU64, u64, 16);
 
 thread_local! {
-    /// The counter of the thread's generator, and a mask that keeps an id from revealing the counter.
+    /// The counter of the thread's generator, and a mask that keeps an id from revealing the
+    /// counter.
     static GENERATOR: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
 }
 
-/// Returns the next number of the thread's `SplitMix64` generator. Evenly spread; an observer of one cannot compute the next.
+/// Returns the next number of the thread's `SplitMix64` generator. Evenly spread; an observer of
+/// one cannot compute the next.
 fn random() -> u64 {
     GENERATOR.with(|generator| {
         let (mut counter, mut mask) = generator.get();

@@ -1,4 +1,5 @@
-//! Futures that carry a span: they enter it at every poll, and close it when the work is done, panics or is dropped.
+//! Futures that carry a span: they enter it at every poll, and close it when the work is done,
+//! panics or is dropped.
 
 use crate::trace::propagation::DistributedContext;
 use crate::trace::record::SpanEnd;
@@ -16,8 +17,8 @@ struct UnopenedSpan {
 }
 
 pin_project! {
-    /// A future inside a span. The span is opened at the first poll, as a child of the span in which the future was made. A
-    /// future that is never polled has no span.
+    /// A future inside a span. The span is opened at the first poll, as a child of the span in
+    /// which the future was made. A future that is never polled has no span.
     #[must_use = "futures do nothing unless polled"]
     pub struct Instrumented<F: Future> {
         #[pin]
@@ -38,7 +39,8 @@ pin_project! {
 }
 
 impl<F: Future> Instrumented<F> {
-    /// Runs a future in a span that is opened at its first poll. `end_of` turns the output into the span's end.
+    /// Runs a future in a span that is opened at its first poll. `end_of` turns the output into the
+    /// span's end.
     pub(crate) fn new(span: NewSpan, future: F, end_of: fn(&F::Output) -> SpanEnd) -> Self {
         let unopened = cfg!(feature = "trace").then(|| UnopenedSpan {
             made_in: current(),
@@ -67,10 +69,12 @@ impl<F: Future> Instrumented<F> {
     }
 }
 
-/// Chooses the parent of a span: the span in which its future was made, or the one around its first poll.
+/// Chooses the parent of a span: the span in which its future was made, or the one around its first
+/// poll.
 ///
-/// The one around the poll is meant if it is inside the other, as for a future that is the argument of another span's work.
-/// It is also meant if it is an anchor that was put around the future later: a collector, or an imported context.
+/// The one around the poll is meant if it is inside the other, as for a future that is the argument
+/// of another span's work. It is also meant if it is an anchor that was put around the future
+/// later: a collector, or an imported context.
 fn choose_parent(
     made_in: Option<Arc<OpenSpan>>,
     polled_in: Option<Arc<OpenSpan>>,
@@ -104,7 +108,8 @@ impl<F: Future> Future for Instrumented<F> {
             };
             let value = ready!(future.poll(cx));
             this.future.set(None);
-            // Called inside the span, because the redaction of an error's message is the collector's.
+            // Called inside the span, because the redaction of an error's message is the
+            // collector's.
             let end = has_span.then(|| (this.end_of)(&value));
             Poll::Ready((value, end))
         });
@@ -120,7 +125,8 @@ impl<F: Future> Future for Instrumented<F> {
 }
 
 pin_project! {
-    /// A future that runs inside an existing span: of a collector, of an imported context, or of the task that spawned it.
+    /// A future that runs inside an existing span: of a collector, of an imported context, or of
+    /// the task that spawned it.
     #[must_use = "futures do nothing unless polled"]
     pub struct WithSpan<F> {
         #[pin]
@@ -144,7 +150,8 @@ impl<F> WithSpan<F> {
         Self::imported(span, None, future)
     }
 
-    /// Runs a future under an imported context in `span`, or in whatever span first polls it if there is none.
+    /// Runs a future under an imported context in `span`, or in whatever span first polls it if
+    /// there is none.
     pub(crate) fn imported(
         span: Option<Arc<OpenSpan>>,
         context: Option<DistributedContext>,

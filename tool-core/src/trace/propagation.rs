@@ -1,8 +1,9 @@
-//! The trace context that travels between processes: W3C Trace Context and W3C Baggage, as HTTP headers, the `_meta` of the
-//! Model Context Protocol and plain maps carry them.
+//! The trace context that travels between processes: W3C Trace Context and W3C Baggage, as HTTP
+//! headers, the `_meta` of the Model Context Protocol and plain maps carry them.
 //!
-//! The sender of a header is not trusted. At most [`MAX_BYTES`] and [`MAX_MEMBERS`] of `tracestate` and `baggage` together
-//! are read, `tracestate` first. A longer header is dropped whole (CVE-2026-29181).
+//! The sender of a header is not trusted. At most [`MAX_BYTES`] and [`MAX_MEMBERS`] of `tracestate`
+//! and `baggage` together are read, `tracestate` first. A longer header is dropped whole
+//! (CVE-2026-29181).
 
 use crate::trace::ids::{SpanId, TraceId};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
@@ -50,9 +51,10 @@ pub struct DistributedContext {
     /// The `tracestate` header that other tracing systems added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
-    /// The sampling flag of `traceparent`: true if the other process samples the trace. This process records spans and counts cost
-    /// in either case, and passes the flag on unchanged. An exporter that shares a backend with the other process may
-    /// leave out the spans of an unsampled trace.
+    /// The sampling flag of `traceparent`: true if the other process samples the trace. This
+    /// process records spans and counts cost in either case, and passes the flag on unchanged. An
+    /// exporter that shares a backend with the other process may leave out the spans of an
+    /// unsampled trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampled: Option<bool>,
 }
@@ -81,11 +83,11 @@ impl DistributedContext {
         self
     }
 
-    /// Reads the context from the headers of a request, from a plain map or from the `_meta` of the Model Context Protocol:
-    /// `traceparent` and `tracestate`, with names in any case.
+    /// Reads the context from the headers of a request, from a plain map or from the `_meta` of the
+    /// Model Context Protocol: `traceparent` and `tracestate`, with names in any case.
     ///
-    /// Malformed headers are ignored. A malformed `tracestate` does not affect `traceparent`. `baggage` is not read,
-    /// because any sender can write any customer into it.
+    /// Malformed headers are ignored. A malformed `tracestate` does not affect `traceparent`.
+    /// `baggage` is not read, because any sender can write any customer into it.
     ///
     /// ```
     /// use tool_core::trace::DistributedContext;
@@ -100,8 +102,8 @@ impl DistributedContext {
         Self::read(pairs, false)
     }
 
-    /// Reads the context as [`from_pairs`](Self::from_pairs) does, and `run_id` and `customer_id` of `baggage` as well.
-    /// For a sender that may choose the run and the customer.
+    /// Reads the context as [`from_pairs`](Self::from_pairs) does, and `run_id` and `customer_id`
+    /// of `baggage` as well. For a sender that may choose the run and the customer.
     pub fn from_trusted_pairs<N: AsRef<str>, V: AsRef<str>>(
         pairs: impl IntoIterator<Item = (N, V)>,
     ) -> Self {
@@ -146,7 +148,8 @@ impl DistributedContext {
         context
     }
 
-    /// Returns the headers `traceparent`, `tracestate` and `baggage`, as far as the context has values for them.
+    /// Returns the headers `traceparent`, `tracestate` and `baggage`, as far as the context has
+    /// values for them.
     ///
     /// `baggage` names the customer. Remove it from a request to a third party.
     pub fn to_pairs(&self) -> Vec<(&'static str, String)> {
@@ -159,7 +162,8 @@ impl DistributedContext {
                 SAMPLED
             };
             pairs.push((TRACEPARENT, format!("00-{trace}-{span}-{flags:02x}")));
-            // The receiver has the same limits, and our baggage is more useful to it than the state of others.
+            // The receiver has the same limits, and our baggage is more useful to it than the state
+            // of others.
             let state = self.tracestate.as_deref().and_then(parse_tracestate);
             let state = state.filter(|state| is_within_limits(state, &baggage));
             pairs.extend(state.map(|state| (TRACESTATE, state)));
@@ -175,8 +179,8 @@ impl DistributedContext {
         *self == Self::default()
     }
 
-    /// Returns the values that spans under an imported context share: those of the context, and these where it has none. The
-    /// ids of trace and span are left out.
+    /// Returns the values that spans under an imported context share: those of the context, and
+    /// these where it has none. The ids of trace and span are left out.
     pub(crate) fn merge(&self, imported: &Self) -> Self {
         let id = |imported: &Option<String>, own: &Option<String>| {
             imported
@@ -223,7 +227,8 @@ pub(crate) const MAX_MEMBERS: usize = 64;
 /// Maximum number of characters of a run's or a customer's id.
 const MAX_ID: usize = 256;
 
-/// Returns whether a text can be the id of a run or a customer. A control character would break a line of a log.
+/// Returns whether a text can be the id of a run or a customer. A control character would break a
+/// line of a log.
 fn is_valid_id(id: &str) -> bool {
     !id.is_empty() && id.chars().count() <= MAX_ID && !id.chars().any(char::is_control)
 }
@@ -259,20 +264,23 @@ fn is_within_limits(state: &str, baggage: &str) -> bool {
         && members(state).chain(members(baggage)).count() <= MAX_MEMBERS
 }
 
-/// Returns the value of a key. A malformed member is skipped, and so is a key with two different values.
+/// Returns the value of a key. A malformed member is skipped, and so is a key with two different
+/// values.
 fn baggage_value(list: &str, wanted: &str) -> Option<String> {
     let mut values = members(list).filter_map(|member| {
         // A semicolon begins the properties of the member.
         let (member, _) = member.split_once(';').unwrap_or((member, ""));
         let (key, value) = member.split_once('=')?;
-        // Malformed escapes stay, and bytes that are not UTF-8 become U+FFFD, as W3C Baggage requires.
+        // Malformed escapes stay, and bytes that are not UTF-8 become U+FFFD, as W3C Baggage
+        // requires.
         (trim(key) == wanted).then(|| percent_decode_str(trim(value)).decode_utf8_lossy())
     });
     let first = values.next()?;
     (values.all(|other| other == first) && is_valid_id(&first)).then(|| first.into_owned())
 }
 
-/// The characters of an id that `baggage` escapes. More than W3C Baggage requires: some readers take a plus for a space.
+/// The characters of an id that `baggage` escapes. More than W3C Baggage requires: some readers
+/// take a plus for a space.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -294,13 +302,15 @@ fn write_baggage(run: Option<&str>, customer: Option<&str>) -> String {
 /// The sampling bit of the flags. The other bits are not passed on.
 const SAMPLED: u8 = 1;
 
-/// Parses `00-{trace}-{span}-{flags}`. Returns the trace, the span, and whether the trace is sampled.
+/// Parses `00-{trace}-{span}-{flags}`. Returns the trace, the span, and whether the trace is
+/// sampled.
 fn parse_traceparent(text: &str) -> Option<(TraceId, SpanId, bool)> {
     let mut parts = text.split('-');
     let version = hex_byte(parts.next()?)?;
     let (trace, span) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
     let flags = hex_byte(parts.next()?)?;
-    // A later version begins as version 00 does, and may continue after a dash. Version ff is invalid.
+    // A later version begins as version 00 does, and may continue after a dash. Version ff is
+    // invalid.
     let is_known = version != 0xff && (version > 0 || parts.next().is_none());
     is_known.then_some((trace, span, flags & SAMPLED != 0))
 }
@@ -315,8 +325,8 @@ fn hex_byte(digits: &str) -> Option<u8> {
 /// Maximum number of members of a `tracestate`, by W3C Trace Context.
 const MAX_STATE_MEMBERS: usize = 32;
 
-/// Returns a `tracestate` without the white space around its members. `None` for an empty list, and for one that breaks a
-/// rule of W3C Trace Context, which is dropped whole.
+/// Returns a `tracestate` without the white space around its members. `None` for an empty list, and
+/// for one that breaks a rule of W3C Trace Context, which is dropped whole.
 fn parse_tracestate(text: &str) -> Option<String> {
     if text.len() > MAX_BYTES {
         return None;

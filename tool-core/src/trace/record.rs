@@ -89,7 +89,8 @@ impl SpanStatus {
 pub struct SpanError {
     /// An error type of the response envelope, for example `TIMEOUT`, or the name of a Rust type.
     pub kind: &'static str,
-    /// The message that the model received, redacted. `None` for errors whose text may hold secrets.
+    /// The message that the model received, redacted. `None` for errors whose text may hold
+    /// secrets.
     pub message: Option<Box<str>>,
 }
 
@@ -102,8 +103,8 @@ pub struct SpanEnd {
 }
 
 impl SpanEnd {
-    /// Returns the end of a span whose work returned `result`. An error is recorded by its type only, as its text may hold
-    /// secrets.
+    /// Returns the end of a span whose work returned `result`. An error is recorded by its type
+    /// only, as its text may hold secrets.
     pub(crate) fn of_result<T, E>(result: &Result<T, E>) -> Self {
         if result.is_ok() {
             return Self::default();
@@ -145,7 +146,8 @@ impl From<SpanError> for SpanEnd {
 pub(crate) struct SpanDetails {
     pub(crate) costs: Vec<CostEntry>,
     pub(crate) attributes: Vec<(&'static str, Value)>,
-    /// The receiver of the span's costs, which stays when the span is closed: work that outlives the span has costs too.
+    /// The receiver of the span's costs, which stays when the span is closed: work that outlives
+    /// the span has costs too.
     pub(crate) meter: Option<Arc<dyn CostMeter>>,
 }
 
@@ -285,7 +287,8 @@ impl SpanRecord {
         self.kind
     }
 
-    /// Returns the name of the agent, tool, model or section. An HTTP request is named by its method and host.
+    /// Returns the name of the agent, tool, model or section. An HTTP request is named by its
+    /// method and host.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -310,8 +313,8 @@ impl SpanRecord {
         self.call_id.as_deref()
     }
 
-    /// Returns the time at which the span was opened. The wall clock is read once, at the process's first span; later
-    /// times are measured from there with the monotonic clock.
+    /// Returns the time at which the span was opened. The wall clock is read once, at the process's
+    /// first span; later times are measured from there with the monotonic clock.
     pub fn started(&self) -> SystemTime {
         epoch() + Duration::from_nanos(self.start)
     }
@@ -358,7 +361,8 @@ impl SpanRecord {
         self.baggage.tracestate.as_deref()
     }
 
-    /// Returns whether the process in which the trace began samples it. Traces that begin in this process are sampled.
+    /// Returns whether the process in which the trace began samples it. Traces that begin in this
+    /// process are sampled.
     pub fn is_sampled(&self) -> bool {
         self.baggage.sampled != Some(false)
     }

@@ -1,7 +1,8 @@
-//! Redaction of secrets in arguments, results and messages before logs, spans and metrics show them.
+//! Redaction of secrets in arguments, results and messages before logs, spans and metrics show
+//! them.
 //!
-//! A JSON text is parsed, redacted and written again. A text that is not JSON is scanned for patterns. Redaction comes before
-//! truncation, so that no half of a secret is left.
+//! A JSON text is parsed, redacted and written again. A text that is not JSON is scanned for
+//! patterns. Redaction comes before truncation, so that no half of a secret is left.
 
 use crate::json::decoder::Decoder;
 use crate::json::keys::Key;
@@ -18,16 +19,18 @@ use std::sync::Arc;
 ///
 /// The default rules hide:
 ///
-/// - the value of every key that is, or ends in, a word for a secret in any spelling: `password`, `secret`, `token`,
-///   `api_key`, `authorization`, `credentials`, `private_key`, `cookie`, `session`, `ssn`, `card_number` and the like,
+/// - the value of every key that is, or ends in, a word for a secret in any spelling: `password`,
+///   `secret`, `token`, `api_key`, `authorization`, `credentials`, `private_key`, `cookie`,
+///   `session`, `ssn`, `card_number` and the like,
 /// - the `value` beside such a word as the `name`, `key` or `header`, as in lists of headers,
 /// - the value after such a word as an option of a command: `--token ..`, in a text and in a list,
-/// - texts that look like keys and tokens, wherever they are: `Bearer ..`, `sk-..`, JSON web tokens, PEM blocks, keys of a
-///   keyring, tokens of approvals, `password=..` in a query or a sentence, `<password>..</password>`, and a value on the line
-///   after `password:`.
+/// - texts that look like keys and tokens, wherever they are: `Bearer ..`, `sk-..`, JSON web
+///   tokens, PEM blocks, keys of a keyring, tokens of approvals, `password=..` in a query or a
+///   sentence, `<password>..</password>`, and a value on the line after `password:`.
 ///
-/// They do not find a secret without such a word or form: a password in a sentence (`the word is hunter2`), a key in base64 or
-/// hexadecimal digits alone, a secret in another encoding, one that is divided, or one under a key of another language. Add a
+/// They do not find a secret without such a word or form: a password in a sentence
+/// (`the word is hunter2`), a key in base64 or hexadecimal digits alone, a secret in another
+/// encoding, one that is divided, or one under a key of another language. Add a
 /// [`key`](Self::key), a [`pointer`](Self::pointer) or a [`rule`](Self::rule) for those.
 ///
 /// Further keys, places and rules can be added.
@@ -48,8 +51,8 @@ use std::sync::Arc;
 #[must_use]
 pub struct Redaction(Arc<RedactionRules>);
 
-/// A rule of the host. It receives the JSON pointer of a text, a number or a literal, and the text itself. Rules are equal
-/// if they are the same closure.
+/// A rule of the host. It receives the JSON pointer of a text, a number or a literal, and the text
+/// itself. Rules are equal if they are the same closure.
 #[derive(Clone)]
 struct CustomRule(Arc<HidesValue>);
 
@@ -86,7 +89,8 @@ impl Redaction {
         Self::default()
     }
 
-    /// Creates an empty set of rules, which hides only what is added to it. Control characters are escaped in any case.
+    /// Creates an empty set of rules, which hides only what is added to it. Control characters are
+    /// escaped in any case.
     pub fn none() -> Self {
         Self::default().with(|rules| rules.without_defaults = true)
     }
@@ -96,7 +100,8 @@ impl Redaction {
         self
     }
 
-    /// Hides the values of keys that are, or end in, this one. Case, `_`, `-` and other punctuation do not matter.
+    /// Hides the values of keys that are, or end in, this one. Case, `_`, `-` and other punctuation
+    /// do not matter.
     pub fn key(self, key: impl AsRef<str>) -> Self {
         let key = normalize(key.as_ref());
         // Every key ends in the empty one.
@@ -114,8 +119,8 @@ impl Redaction {
         self.with(|rules| rules.pointers.push(segments))
     }
 
-    /// Hides each text, number and literal for which `hides` returns true. It receives the value's JSON pointer and the
-    /// value, texts without quotes.
+    /// Hides each text, number and literal for which `hides` returns true. It receives the value's
+    /// JSON pointer and the value, texts without quotes.
     pub fn rule(self, hides: impl Fn(&str, &str) -> bool + Send + Sync + 'static) -> Self {
         self.with(|rules| rules.custom.push(CustomRule(Arc::new(hides))))
     }
@@ -133,8 +138,8 @@ impl Redaction {
         })
     }
 
-    /// Returns a JSON text redacted, in compact form and with control characters escaped. A text that is not JSON is
-    /// replaced whole, because its secrets cannot be found.
+    /// Returns a JSON text redacted, in compact form and with control characters escaped. A text
+    /// that is not JSON is replaced whole, because its secrets cannot be found.
     pub fn json(&self, text: &str) -> String {
         self.json_up_to(text, usize::MAX)
     }
@@ -167,17 +172,19 @@ impl Redaction {
         json
     }
 
-    /// Returns a text that is not JSON, for example a message or a name, with secrets redacted and invisible characters escaped.
+    /// Returns a text that is not JSON, for example a message or a name, with secrets redacted and
+    /// invisible characters escaped.
     pub fn text(&self, text: &str) -> String {
         escape_invisible(&self.0.redact_text(text))
     }
 }
 
-/// Maximum number of JSON texts inside each other, as strings. Deeper ones are scanned for patterns only.
+/// Maximum number of JSON texts inside each other, as strings. Deeper ones are scanned for patterns
+/// only.
 const MAX_NESTING: u8 = 4;
 
-/// The number of bytes that are parsed in any case, however few characters are asked for. A longer text is parsed in
-/// proportion to what is shown of it.
+/// The number of bytes that are parsed in any case, however few characters are asked for. A longer
+/// text is parsed in proportion to what is shown of it.
 const MIN_PARSED: usize = 64 * 1024;
 
 impl RedactionRules {
@@ -204,7 +211,8 @@ impl RedactionRules {
         })
     }
 
-    /// Redacts a JSON text up to its end or to where it breaks the grammar, and returns whether it is complete.
+    /// Redacts a JSON text up to its end or to where it breaks the grammar, and returns whether it
+    /// is complete.
     fn redact_json(&self, text: &str, nesting: u8) -> (String, bool) {
         let mut decoder = Decoder::new(text);
         let root = JsonNode::read(&mut decoder);
@@ -220,8 +228,8 @@ impl RedactionRules {
     }
 }
 
-/// A parsed JSON text. Unlike `serde_json::Value` it keeps repeated keys, the spelling of numbers, and the part of a broken
-/// text that precedes the error.
+/// A parsed JSON text. Unlike `serde_json::Value` it keeps repeated keys, the spelling of numbers,
+/// and the part of a broken text that precedes the error.
 enum JsonNode<'t> {
     /// An object, or an array, whose members have empty keys.
     Container {

@@ -1,7 +1,7 @@
 //! Words and patterns by which a secret is recognized in a key or in the middle of a text.
 //!
-//! The scanner goes through a text once. What it looks at again is bounded by the word or the value at hand, so its time is
-//! linear in the length of the text.
+//! The scanner goes through a text once. What it looks at again is bounded by the word or the value
+//! at hand, so its time is linear in the length of the text.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -28,10 +28,12 @@ const WORDS_AT_END: [&str; 31] = [
     "socialsecuritynumber", "ssn", "subscriptionkey", "token",
 ];
 
-/// Words that make a key a secret if they are all of it. They are too short to be searched in others.
+/// Words that make a key a secret if they are all of it. They are too short to be searched in
+/// others.
 const WHOLE_WORDS: [&str; 7] = ["auth", "mfacode", "otp", "pan", "pass", "pin", "sig"];
 
-/// Returns the letters and digits of a key in lower case, so that `api_key`, `apiKey` and `API-Key` are equal.
+/// Returns the letters and digits of a key in lower case, so that `api_key`, `apiKey` and `API-Key`
+/// are equal.
 pub(crate) fn normalize(key: &str) -> String {
     key.chars()
         .filter(|c| c.is_alphanumeric())
@@ -63,8 +65,8 @@ const KEY_PREFIXES: [&str; 29] = [
 /// Minimum number of characters of a key or token after its prefix.
 const MIN_KEY: usize = 8;
 
-/// Redacts the secrets in a text. `is_secret` recognizes the words before `=` and `:`. With `patterns`, keys and tokens of
-/// known forms are redacted too.
+/// Redacts the secrets in a text. `is_secret` recognizes the words before `=` and `:`. With
+/// `patterns`, keys and tokens of known forms are redacted too.
 pub(crate) fn redact_patterns<'t>(
     text: &'t str,
     patterns: bool,
@@ -120,7 +122,8 @@ pub(crate) fn names_option(word: &str) -> bool {
     word.starts_with('-') && word.bytes().any(|byte| byte.is_ascii_alphabetic())
 }
 
-/// Returns true for the word after an option if it is no secret: another option, or a count, as in `--max-tokens 500`.
+/// Returns true for the word after an option if it is no secret: another option, or a count, as in
+/// `--max-tokens 500`.
 pub(crate) fn is_option_or_count(option: &str, value: &str) -> bool {
     let is_option = value.starts_with("--") || (value.len() == 2 && value.starts_with('-'));
     let is_count = option.ends_with(['s', 'S']) && value.bytes().all(|byte| byte.is_ascii_digit());
@@ -262,7 +265,8 @@ impl Scanner<'_> {
         (!is_option_or_count(word, value)).then_some(start..stop)
     }
 
-    /// Returns the beginning of the word after an option. A backslash continues a command on the next line.
+    /// Returns the beginning of the word after an option. A backslash continues a command on the
+    /// next line.
     fn option_value_start(&self, end: usize) -> usize {
         let mut start = end;
         loop {
@@ -279,8 +283,9 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns the beginning of the value after a sign. It may be on the next line, also after the marks of YAML for a list
-    /// and for a text of several lines. A line that names a value of its own is none.
+    /// Returns the beginning of the value after a sign. It may be on the next line, also after the
+    /// marks of YAML for a list and for a text of several lines. A line that names a value of its
+    /// own is none.
     fn value_start(&self, after_sign: usize) -> Option<usize> {
         let start = self.until(after_sign, |byte| !is_space_or_quote(byte));
         let line_end = self.until(start, |byte| {
@@ -354,7 +359,8 @@ impl Scanner<'_> {
             .map(|_| end + 1..stop)
     }
 
-    /// Returns the end of a quoted text: the next quote with no more backslashes before it than the opening one.
+    /// Returns the end of a quoted text: the next quote with no more backslashes before it than the
+    /// opening one.
     fn quote_end(&self, start: usize, quote: u8) -> usize {
         let backslashes = |at: usize| {
             let before = self.text.as_bytes().get(..at).unwrap_or_default();

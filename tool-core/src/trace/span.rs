@@ -1,7 +1,7 @@
 //! Spans: opening one, entering it, and closing it on every exit from its work.
 //!
-//! A future carries its span and puts it into a thread-local at every poll. Spans link to their parents, so the current
-//! span is a stack that tasks can share.
+//! A future carries its span and puts it into a thread-local at every poll. Spans link to their
+//! parents, so the current span is a stack that tasks can share.
 
 use crate::text::Name;
 use crate::trace::collector::{Collector, ParentSpan, is_started, process_collector};
@@ -42,7 +42,8 @@ impl TraceContext {
         }
     }
 
-    /// Returns the context of a span. Outside of any span, the next trace goes to the process's collector.
+    /// Returns the context of a span. Outside of any span, the next trace goes to the process's
+    /// collector.
     pub(crate) fn of(span: Option<&Arc<OpenSpan>>) -> Arc<Self> {
         span.map_or_else(
             || Arc::new(Self::new(process_collector())),
@@ -53,8 +54,8 @@ impl TraceContext {
 
 /// An open span, or an anchor.
 ///
-/// An anchor has no kind and leaves no record. Spans hang from it: it selects a collector, or stands for a span of another
-/// process.
+/// An anchor has no kind and leaves no record. Spans hang from it: it selects a collector, or
+/// stands for a span of another process.
 pub(crate) struct OpenSpan {
     pub(crate) trace: Arc<TraceContext>,
     pub(crate) parent: Option<Arc<Self>>,
@@ -64,7 +65,8 @@ pub(crate) struct OpenSpan {
     pub(crate) start: u64,
     details: Mutex<Option<Box<SpanDetails>>>,
     pub(crate) log: Option<Box<Span>>,
-    /// The function to which a call was dispatched, so that its body does not open a second span. 0 is none.
+    /// The function to which a call was dispatched, so that its body does not open a second span. 0
+    /// is none.
     pub(crate) site: u32,
     pub(crate) kind: Option<SpanKind>,
     flags: AtomicU8,
@@ -80,7 +82,8 @@ pub(crate) const PANICKED: u8 = 4;
 pub(crate) const INHERITED: u8 = 8;
 /// The caller recorded the usage of a response with an id.
 pub(crate) const RECORDED_BY_ID: u8 = 16;
-/// The caller recorded the usage of a response without an id, which may be any response of this request.
+/// The caller recorded the usage of a response without an id, which may be any response of this
+/// request.
 pub(crate) const RECORDED: u8 = 32;
 /// The span, or one around it, has a meter.
 pub(crate) const METERED: u8 = 64;
@@ -150,7 +153,8 @@ impl OpenSpan {
         std::iter::successors(Some(self), |span| span.parent.as_deref())
     }
 
-    /// Returns the nearest agent, tool or model request, open or closed: this span or one around it.
+    /// Returns the nearest agent, tool or model request, open or closed: this span or one around
+    /// it.
     pub(crate) fn nearest_tracked(&self) -> Option<&Self> {
         self.chain()
             .find(|span| span.kind.is_some_and(|kind| kind.rank() == 1))
@@ -186,7 +190,8 @@ impl OpenSpan {
         self.kind.is_some() && !self.has(CLOSED)
     }
 
-    /// Returns whether the body of the function at `site` runs in this span. True once: a recursive call has its own span.
+    /// Returns whether the body of the function at `site` runs in this span. True once: a recursive
+    /// call has its own span.
     #[inline]
     pub(crate) fn claim(&self, site: u32) -> bool {
         self.site == site && self.flags.fetch_or(CLAIMED, Ordering::Relaxed) & CLAIMED == 0
@@ -227,7 +232,8 @@ impl OpenSpan {
         self.set(METERED);
     }
 
-    /// Returns the receivers of the costs of this span and of those around it, also of closed ones, the nearest first.
+    /// Returns the receivers of the costs of this span and of those around it, also of closed ones,
+    /// the nearest first.
     pub(crate) fn meters(&self) -> impl Iterator<Item = Arc<dyn CostMeter>> {
         let metered = self.chain().take_while(|span| span.has(METERED));
         metered.filter_map(|span| span.details.lock().as_ref()?.meter.clone())
@@ -312,14 +318,15 @@ pub(crate) fn current() -> Option<Arc<OpenSpan>> {
         .flatten()
 }
 
-/// A guard that makes a span the thread's current one until it is dropped. Guards are dropped in the reverse order.
+/// A guard that makes a span the thread's current one until it is dropped. Guards are dropped in
+/// the reverse order.
 pub(crate) struct EnterGuard<'a> {
     before: Option<Arc<OpenSpan>>,
     _log: Option<tracing::span::Entered<'a>>,
 }
 
-/// Makes a span the thread's current one. Not inlined, like the guard's drop, because it would be compiled again for each
-/// tool, and most calls have no span.
+/// Makes a span the thread's current one. Not inlined, like the guard's drop, because it would be
+/// compiled again for each tool, and most calls have no span.
 pub(crate) fn enter(span: &Arc<OpenSpan>) -> EnterGuard<'_> {
     if !ENTERED.load(Ordering::Relaxed) {
         ENTERED.store(true, Ordering::Relaxed);
@@ -402,7 +409,8 @@ impl NewSpan {
         }
     }
 
-    /// Describes the span of a call that is dispatched to the function at `site`, and that may have an id.
+    /// Describes the span of a call that is dispatched to the function at `site`, and that may have
+    /// an id.
     pub(crate) fn of_tool(name: Name, site: u32, call_id: Option<Arc<str>>) -> Self {
         Self {
             kind: SpanKind::Tool,
@@ -413,8 +421,8 @@ impl NewSpan {
     }
 }
 
-/// Returns whether calls have spans here: inside another span, once the process's collector is started, or if a `tracing`
-/// subscriber listens.
+/// Returns whether calls have spans here: inside another span, once the process's collector is
+/// started, or if a `tracing` subscriber listens.
 #[inline]
 pub(crate) fn is_wanted() -> bool {
     cfg!(feature = "trace")
@@ -529,7 +537,8 @@ impl Drop for SpanGuard {
     }
 }
 
-/// Runs work in a span, if there is one, and returns the span still open. If the work panics, closes the span as panicked.
+/// Runs work in a span, if there is one, and returns the span still open. If the work panics,
+/// closes the span as panicked.
 ///
 /// `work` is called in one place only, so that it is compiled once.
 #[inline]
@@ -567,7 +576,8 @@ impl Drop for ClosePanicked {
     }
 }
 
-/// Creates the `tracing` span, under OpenTelemetry names, so that log lines nest. `None` if no subscriber listens.
+/// Creates the `tracing` span, under OpenTelemetry names, so that log lines nest. `None` if no
+/// subscriber listens.
 fn log_span(new: &NewSpan, parent: Option<&OpenSpan>) -> Option<Box<Span>> {
     if LevelFilter::current() < Level::INFO {
         return None;

@@ -36,8 +36,9 @@ spans! {
     Agent:
     /// Runs `work` in the span of an agent.
     ///
-    /// Outside of any span and collector, the span goes to the process's collector. The span is opened at the first poll, and
-    /// closed when `work` is done, panics or is dropped. The same holds for the other functions of this module.
+    /// Outside of any span and collector, the span goes to the process's collector. The span is
+    /// opened at the first poll, and closed when `work` is done, panics or is dropped. The same
+    /// holds for the other functions of this module.
     agent,
     /// Runs `work` in the span of an agent, and records its error. The error is returned unchanged.
     try_agent;
@@ -47,7 +48,8 @@ spans! {
     /// Runs `work` in a span that names a part of other work, and records its error.
     try_section;
     Llm:
-    /// Runs `work` in the span of a request to the model `name`. Call [`record`](super::record) inside it with the usage.
+    /// Runs `work` in the span of a request to the model `name`. Call [`record`](super::record)
+    /// inside it with the usage.
     llm,
     /// Runs `work` in the span of a request to the model `name`, and records its error.
     try_llm;
@@ -77,10 +79,11 @@ pub fn in_scope<T>(
     })
 }
 
-/// Sets an attribute of the current span, under its OpenTelemetry name. A later value replaces an earlier one.
+/// Sets an attribute of the current span, under its OpenTelemetry name. A later value replaces an
+/// earlier one.
 ///
-/// A span has at most 64 attributes, and a value at most 1,024 characters. A value that nests deeper than 128 is left out.
-/// Outside of any span this does nothing.
+/// A span has at most 64 attributes, and a value at most 1,024 characters. A value that nests
+/// deeper than 128 is left out. Outside of any span this does nothing.
 ///
 /// ```
 /// use tool_core::trace::{self, Collector};
@@ -119,8 +122,9 @@ fn set_attribute(span: &OpenSpan, key: &'static str, value: Value) {
     }
 }
 
-/// Runs `work` in an anchor that gives these attributes to the spans which are opened directly in it. For the attributes of
-/// a call that only its transport knows. They are not made if there are no spans.
+/// Runs `work` in an anchor that gives these attributes to the spans which are opened directly in
+/// it. For the attributes of a call that only its transport knows. They are not made if there are
+/// no spans.
 #[doc(hidden)]
 pub async fn attributed<F: Future>(
     attributes: impl FnOnce() -> Vec<(&'static str, Value)>,
@@ -217,7 +221,8 @@ pub fn export() -> DistributedContext {
     current().map(|span| span.context()).unwrap_or_default()
 }
 
-/// Runs `work` under a context that [`export`] returned elsewhere. An empty context changes nothing.
+/// Runs `work` under a context that [`export`] returned elsewhere. An empty context changes
+/// nothing.
 ///
 /// ```
 /// use tool_core::trace::{self, Collector, DistributedContext};
@@ -237,7 +242,8 @@ pub fn import<F: Future>(context: impl Borrow<DistributedContext>, work: F) -> W
     WithSpan::imported(current(), context.cloned(), work)
 }
 
-/// Passes a progress update of the tool in whose span the thread is to the sinks that watch open spans.
+/// Passes a progress update of the tool in whose span the thread is to the sinks that watch open
+/// spans.
 pub(crate) fn progressed(message: &str, fraction: Option<f64>) {
     let Some(here) = current().filter(|here| here.trace.collector.is_watched()) else {
         return;
@@ -280,7 +286,8 @@ impl Collector {
     }
 }
 
-/// A span that is not bound to one future, for example that of a conversation or of a response whose body is read elsewhere.
+/// A span that is not bound to one future, for example that of a conversation or of a response
+/// whose body is read elsewhere.
 ///
 /// [`end`](Self::end) and [`fail`](Self::fail) close the span. Dropping the handle closes it as cancelled, or during a panic
 /// as panicked.
@@ -305,13 +312,14 @@ impl Collector {
 pub struct SpanHandle(Option<SpanGuard>);
 
 impl SpanHandle {
-    /// Opens a span in the current one. Outside of any span and collector, it goes to the process's collector.
+    /// Opens a span in the current one. Outside of any span and collector, it goes to the process's
+    /// collector.
     pub fn open(kind: SpanKind, name: impl Into<Cow<'static, str>>) -> Self {
         Self(open(NewSpan::new(kind, name.into())))
     }
 
-    /// Opens a span where tool calls have one: inside another span, after [`start`](super::start), or if a `tracing`
-    /// subscriber listens. Elsewhere the handle is empty and does nothing.
+    /// Opens a span where tool calls have one: inside another span, after [`start`](super::start),
+    /// or if a `tracing` subscriber listens. Elsewhere the handle is empty and does nothing.
     ///
     /// For libraries, whose users did not ask for a span by name.
     ///
@@ -344,7 +352,8 @@ impl SpanHandle {
         work()
     }
 
-    /// Returns `work` bound to this span, so that it runs inside it wherever it is polled. The span does not end with it.
+    /// Returns `work` bound to this span, so that it runs inside it wherever it is polled. The span
+    /// does not end with it.
     pub fn inside<F: Future>(&self, work: F) -> WithSpan<F> {
         WithSpan::new(self.span().cloned().or_else(current), work)
     }
@@ -366,7 +375,8 @@ impl SpanHandle {
         self.close(SpanStatus::Ok.into());
     }
 
-    /// Closes the span with an error of this kind. Use few different kinds, because metrics are labelled by them.
+    /// Closes the span with an error of this kind. Use few different kinds, because metrics are
+    /// labelled by them.
     pub fn fail(mut self, kind: &'static str) {
         self.close(
             SpanError {
@@ -377,8 +387,8 @@ impl SpanHandle {
         );
     }
 
-    /// Closes the span with an error, or as cancelled for a [`ToolError`](struct@crate::ToolError) of that kind. The text of an
-    /// internal error is not recorded.
+    /// Closes the span with an error, or as cancelled for a [`ToolError`](struct@crate::ToolError)
+    /// of that kind. The text of an internal error is not recorded.
     pub fn fail_with(mut self, error: impl Into<SpanEnd>) {
         self.close(error.into());
     }

@@ -22,7 +22,8 @@ pub struct TokenUsage {
     pub input: u64,
     /// Input tokens that came from the provider's cache.
     pub cached: u64,
-    /// Input tokens that were written to the provider's cache, if the provider bills them separately.
+    /// Input tokens that were written to the provider's cache, if the provider bills them
+    /// separately.
     #[serde(default)]
     pub cache_written: u64,
     /// Tokens of `cache_written` that the cache keeps for an hour.
@@ -127,7 +128,8 @@ pub struct ModelUsage {
     pub provider: Option<Cow<'static, str>>,
     /// The tokens.
     pub usage: TokenUsage,
-    /// The service tier that answered, as price tables name it: `batch`, `flex` or `priority`. `None` for the standard one.
+    /// The service tier that answered, as price tables name it: `batch`, `flex` or `priority`.
+    /// `None` for the standard one.
     pub service_tier: Option<Cow<'static, str>>,
     /// The provider's id of the response. Responses with the same id, model and tokens count once.
     pub response_id: Option<String>,
@@ -172,7 +174,8 @@ impl ModelUsage {
         self
     }
 
-    /// Cuts names, ids and the list of calls to the lengths that a span keeps. A provider chooses all of them.
+    /// Cuts names, ids and the list of calls to the lengths that a span keeps. A provider chooses
+    /// all of them.
     pub(crate) fn truncate(&mut self) {
         let cut = |text: &mut String| {
             if let Some((end, _)) = text.char_indices().nth(MAX_KEPT) {
@@ -193,8 +196,8 @@ impl ModelUsage {
     }
 }
 
-/// The most recent responses that were counted, as hashes. A response is the same one if its id, model and tokens are
-/// equal, because some servers send the same id with every response.
+/// The most recent responses that were counted, as hashes. A response is the same one if its id,
+/// model and tokens are equal, because some servers send the same id with every response.
 #[derive(Default)]
 pub(crate) struct RecentResponses {
     hasher: RandomState,

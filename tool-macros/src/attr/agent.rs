@@ -98,8 +98,8 @@ fn is_name(name: &Expr) -> Result<()> {
     Err(Error::new_spanned(name, message))
 }
 
-/// Returns whether the attribute is `#[agent]` of tool-core. Other crates have attributes of that name too, so a path has
-/// to lead through tool-core.
+/// Returns whether the attribute is `#[agent]` of tool-core. Other crates have attributes of that
+/// name too, so a path has to lead through tool-core.
 pub(crate) fn is_agent(attr: &Attribute, krate: Option<&Path>) -> bool {
     let segments = &attr.path().segments;
     let Some(first) = segments.first() else {

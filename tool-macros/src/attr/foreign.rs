@@ -10,8 +10,8 @@ use super::grammar::is;
 use crate::errors::Errors;
 use crate::names::suggestion;
 
-/// The items that serde takes on a field. The macro refuses others itself: an error of the derive would name a generated
-/// struct.
+/// The items that serde takes on a field. The macro refuses others itself: an error of the derive
+/// would name a generated struct.
 const SERDE: &[&str] = &[
     "rename",
     "alias",
@@ -33,7 +33,8 @@ pub(crate) fn is_foreign(attr: &Attribute) -> bool {
     is(attr, "serde") || is(attr, "schemars")
 }
 
-/// Reads the attributes of a parameter. Returns `None` if one item is left to the derives: then they read all of them.
+/// Reads the attributes of a parameter. Returns `None` if one item is left to the derives: then
+/// they read all of them.
 pub(crate) fn parse<'a>(
     attrs: impl Iterator<Item = &'a Attribute>,
     errors: &mut Errors,

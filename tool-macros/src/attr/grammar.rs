@@ -1,7 +1,7 @@
 //! The options that each attribute takes, and how they are read.
 //!
-//! Each option is read once. An unknown or repeated option is reported and skipped, so that the mistakes after it are
-//! reported too.
+//! Each option is read once. An unknown or repeated option is reported and skipped, so that the
+//! mistakes after it are reported too.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -189,7 +189,8 @@ pub(crate) static TOOL_ERROR: AttributeGrammar = AttributeGrammar {
 };
 
 impl AttributeGrammar {
-    /// Passes each option to `one`, by name. `seen` holds the options of earlier attributes on the same item.
+    /// Passes each option to `one`, by name. `seen` holds the options of earlier attributes on the
+    /// same item.
     pub(crate) fn read(
         &self,
         attr: &Attribute,
@@ -242,7 +243,8 @@ impl AttributeGrammar {
             .collect::<Vec<_>>();
         let key = written.join("::");
         if !self.known.contains(&key.as_str()) {
-            // These attributes are written around one function, and their options are easily confused.
+            // These attributes are written around one function, and their options are easily
+            // confused.
             let home = [&TOOL, &TOOLSET, &ARG]
                 .into_iter()
                 .find(|other| other.shown != self.shown && other.known.contains(&key.as_str()));

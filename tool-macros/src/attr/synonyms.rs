@@ -1,4 +1,5 @@
-//! The words that people write for an option, after other frameworks or by guess, and what to write instead.
+//! The words that people write for an option, after other frameworks or by guess, and what to write
+//! instead.
 
 use super::grammar::{
     AGENT, ARG, AttributeGrammar, PROMPT, RESOURCE, SETTING, TOOL, TOOL_ERROR, TOOL_TYPE, TOOLSET,

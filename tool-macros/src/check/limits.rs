@@ -9,7 +9,8 @@ use crate::model::parameter::{Argument, DefaultValue};
 use crate::model::passing::{NUMBERS, argument_of, number_type, ungrouped_type};
 use crate::tokens::compact;
 
-/// The kind of a type, by its name. It improves messages only: the trait bounds of the generated code decide.
+/// The kind of a type, by its name. It improves messages only: the trait bounds of the generated
+/// code decide.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Text,
@@ -68,7 +69,8 @@ fn element(ty: &Type) -> Element {
     }
 }
 
-/// Refuses limits that do not suit the type. On a list, `items` limits the list and the others limit its elements.
+/// Refuses limits that do not suit the type. On a list, `items` limits the list and the others
+/// limit its elements.
 pub(super) fn fit_the_type(argument: &Argument, errors: &mut Errors) {
     let kind = kind(argument.ty);
     for constraint in &argument.constraints {

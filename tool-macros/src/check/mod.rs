@@ -1,4 +1,5 @@
-//! The rules, one function each. A rule looks at the model and reports mistakes; it changes nothing.
+//! The rules, one function each. A rule looks at the model and reports mistakes; it changes
+//! nothing.
 
 mod arguments;
 mod limits;

@@ -95,8 +95,8 @@ fn blocking_is_sync(tool: &Tool, errors: &mut Errors) {
     }
 }
 
-/// Refuses `timeout` on a function that nothing can interrupt: one that is neither async nor `blocking`, and returns no
-/// stream.
+/// Refuses `timeout` on a function that nothing can interrupt: one that is neither async nor
+/// `blocking`, and returns no stream.
 fn timeout_can_interrupt(tool: &Tool, errors: &mut Errors) {
     let signature = &tool.function.sig;
     let Some(path) = tool

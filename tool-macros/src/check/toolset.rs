@@ -195,8 +195,8 @@ fn toolset_name(toolset: &Toolset, errors: &mut Errors) {
     }
 }
 
-/// Refuses two tools whose names are equal, or equal to some provider. Conditional methods may share a name, as at most
-/// one of them is compiled.
+/// Refuses two tools whose names are equal, or equal to some provider. Conditional methods may
+/// share a name, as at most one of them is compiled.
 fn unique_tools(toolset: &Toolset, errors: &mut Errors) {
     for (index, tool) in toolset.tools.iter().enumerate() {
         let earlier = toolset.tools.iter().take(index).find(|other| {

@@ -37,7 +37,8 @@ pub(super) fn define_public(expansion: &ToolExpansion) -> Option<TokenStream> {
     Some(quote_spanned!(site()=> #[doc = #doc] #definition))
 }
 
-/// Expands to: `struct CreateEventArgs<'__de> { title: String, description: Option<__tool::Text<'__de>> }`
+/// Expands to:
+/// `struct CreateEventArgs<'__de> { title: String, description: Option<__tool::Text<'__de>> }`
 fn define(expansion: &ToolExpansion, vis: &TokenStream) -> TokenStream {
     let args = &expansion.args;
     let is_public = args.is_public;
@@ -95,7 +96,8 @@ pub(crate) fn field(argument: &Argument) -> Ident {
     ident
 }
 
-/// The paths of the types that the macro adds: short inside the constant, in full beside the user's item.
+/// The paths of the types that the macro adds: short inside the constant, in full beside the user's
+/// item.
 struct TypePaths {
     option: TokenStream,
     vec: TokenStream,
@@ -156,10 +158,11 @@ pub(crate) fn table_type(scope: &ItemScope, argument: &Argument) -> TokenStream 
     )
 }
 
-/// Writes the trait through which generated code reaches the type of a parameter, unless the type is well known. All errors
-/// about the type are then equal, and the compiler prints one of them.
+/// Writes the trait through which generated code reaches the type of a parameter, unless the type
+/// is well known. All errors about the type are then equal, and the compiler prints one of them.
 ///
-/// Expands to: `<City as __tool::ToolParameter>`, or `<Uuid as __tool::ForeignParameter<__tool::schemars_features::uuid1>>`
+/// Expands to: `<City as __tool::ToolParameter>`, or
+/// `<Uuid as __tool::ForeignParameter<__tool::schemars_features::uuid1>>`
 pub(crate) fn parameter_trait(scope: &ItemScope, argument: &Argument) -> Option<TokenStream> {
     if argument.names == TypeNames::Plain && argument.flatten.is_none() {
         return None;
@@ -205,7 +208,8 @@ pub(crate) fn derived_ident(expansion: &ToolExpansion, index: usize) -> Ident {
     format_ident!("__Tool{tool}Param{index}", span = site())
 }
 
-/// Expands to: `#[derive(Deserialize, JsonSchema)] struct __ToolSearchParam3 { #[serde(with = "..")] at: Timestamp }`
+/// Expands to:
+/// `#[derive(Deserialize, JsonSchema)] struct __ToolSearchParam3 { #[serde(with = "..")] at: Timestamp }`
 fn derived_struct(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let krate = expansion.scope.krate.to_string().replace(' ', "");
     let (serde, schemars) = (

@@ -52,7 +52,8 @@ pub(crate) fn tool<'a>(expansion: &ToolExpansion<'a>) -> RewrittenBody<'a> {
     }
 }
 
-/// Writes the function as its span knows it: by its path, and by the tool's name if that is another one.
+/// Writes the function as its span knows it: by its path, and by the tool's name if that is another
+/// one.
 ///
 /// Expands to: `__private::function!("::Calendar::create_event")`
 fn traced_function(expansion: &ToolExpansion, krate: &TokenStream) -> TokenStream {
@@ -65,7 +66,8 @@ fn traced_function(expansion: &ToolExpansion, krate: &TokenStream) -> TokenStrea
 
 /// Wraps the body of an agent in its span.
 ///
-/// Expands to: `{ __private::body::<u8>().__agent_span("researcher").run_async(move |typed| async move { .. }).await }`
+/// Expands to:
+/// `{ __private::body::<u8>().__agent_span("researcher").run_async(move |typed| async move { .. }).await }`
 pub(crate) fn agent(
     item: &TokenStream,
     function: &FunctionItem,
@@ -97,9 +99,11 @@ impl<'a> Body<'a> {
         })
     }
 
-    /// Wraps the code in an agent's span. Code that is not `async` may make a future, which goes on with the span.
+    /// Wraps the code in an agent's span. Code that is not `async` may make a future, which goes on
+    /// with the span.
     ///
-    /// Expands to: `__private::in_agent("researcher", move || -> u8 { 1 }, __private::finish!())` where it is not `async`
+    /// Expands to: `__private::in_agent("researcher", move || -> u8 { 1 }, __private::finish!())`
+    /// where it is not `async`
     fn in_agent(&self, krate: &TokenStream, agent: &AgentOptions) -> TokenStream {
         let name = agent.name.as_ref().map_or_else(
             || self.sig.ident.unraw().to_string().to_token_stream(),
@@ -122,8 +126,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Expands to: `__private::body::<i64>().__tool_span("add", id)`, or `__private::hidden_body().__tool_span("add", id)` if
-    /// the type cannot be written
+    /// Expands to: `__private::body::<i64>().__tool_span("add", id)`, or
+    /// `__private::hidden_body().__tool_span("add", id)` if the type cannot be written
     fn span(&self, krate: &TokenStream, open: &str, arguments: &TokenStream) -> TokenStream {
         let open = generated(open);
         let body = if let Some(ty) = self.annotation() {
@@ -136,7 +140,8 @@ impl<'a> Body<'a> {
 
     /// Runs the code inside the span.
     ///
-    /// Expands to: `span.run(move || -> R { .. })`, or `span.run_async(move |typed| async move { .. }).await`
+    /// Expands to: `span.run(move || -> R { .. })`, or
+    /// `span.run_async(move |typed| async move { .. }).await`
     fn in_span(&self, span: &TokenStream, code: &Group) -> TokenStream {
         if self.sig.asyncness.is_none() {
             let closure = self.closure(code);
@@ -161,8 +166,8 @@ impl<'a> Body<'a> {
         )
     }
 
-    /// Gives an `async` block its type: the first `return` decides it. An `async` closure would have one, but does not yet
-    /// convert what it returns to that type.
+    /// Gives an `async` block its type: the first `return` decides it. An `async` closure would
+    /// have one, but does not yet convert what it returns to that type.
     ///
     /// Expands to: `if let Some(typed) = typed.value() { return typed; }`
     fn first_return(&self, typed: &Ident) -> TokenStream {
@@ -182,7 +187,8 @@ impl<'a> Body<'a> {
         quote_spanned!(span=> move || #arrow #code)
     }
 
-    /// The call as the function's last expression. A function that never returns cannot return the call's value.
+    /// The call as the function's last expression. A function that never returns cannot return the
+    /// call's value.
     fn called(&self, call: &TokenStream) -> TokenStream {
         match self.returned() {
             Some(Type::Never(_)) => quote_spanned!(site()=> match #call {}),

@@ -1,4 +1,5 @@
-//! The decoding of a tool's arguments: a slot for each parameter, then the fields of the argument struct.
+//! The decoding of a tool's arguments: a slot for each parameter, then the fields of the argument
+//! struct.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream};
 use quote::{quote, quote_spanned};
@@ -128,7 +129,8 @@ fn slot(index: usize, place: Span) -> TokenStream {
     quote_spanned!(place=> #slots.#index)
 }
 
-/// Returns whether the members of the parameter are kept until the end: it is flattened, or left to the derives.
+/// Returns whether the members of the parameter are kept until the end: it is flattened, or left to
+/// the derives.
 fn is_kept(argument: &Argument) -> bool {
     argument.flatten.is_some() || !argument.derived.is_empty()
 }
@@ -142,7 +144,8 @@ fn empty_slot(argument: &Argument) -> TokenStream {
     }
 }
 
-/// Expands to: `&mut f.0`, or for a type that is not well known `<City as __tool::ToolParameter>::slot(&mut f.0)`
+/// Expands to: `&mut f.0`, or for a type that is not well known
+/// `<City as __tool::ToolParameter>::slot(&mut f.0)`
 fn reference(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let span = site();
     let slot = slot(index, span);
@@ -179,7 +182,8 @@ fn field_value(expansion: &ToolExpansion, index: usize, argument: &Argument) -> 
     value::or_default(expansion, argument, &slot, required)
 }
 
-/// Expands to: `let defaults = (call.or_instance_default(args.days, 2, <u32 as __tool::ToolParameter>::from_text)?,);`
+/// Expands to:
+/// `let defaults = (call.or_instance_default(args.days, 2, <u32 as __tool::ToolParameter>::from_text)?,);`
 ///
 /// The default was evaluated and published when the tool was bound.
 pub(super) fn instance_defaults(expansion: &ToolExpansion) -> TokenStream {

@@ -26,8 +26,9 @@ impl ToolExpansion<'_> {
 
     /// Puts the body of a generated function where the user's body begins.
     ///
-    /// A function that encloses all tokens of its signature is compiled again only if those change. The compiler sees the
-    /// places of tokens outside of an item as counted from the start of the file.
+    /// A function that encloses all tokens of its signature is compiled again only if those change.
+    /// The compiler sees the places of tokens outside of an item as counted from the start of the
+    /// file.
     pub(crate) fn braced(&self, code: TokenStream) -> Group {
         let mut braces = Group::new(Delimiter::Brace, code);
         let body = &self.tool.function.body;
@@ -76,7 +77,8 @@ impl<'a> ArgsType<'a> {
         }
     }
 
-    /// The struct's name: `args = Name`, or CamelCase(fn) + `Args`, out of the way of a type that the block mentions.
+    /// The struct's name: `args = Name`, or CamelCase(fn) + `Args`, out of the way of a type that
+    /// the block mentions.
     pub(crate) fn name(
         tool: &Tool,
         taken: &mut Vec<String>,
@@ -177,7 +179,8 @@ pub(crate) fn text(text: &ModelText, scope: &ItemScope) -> TokenStream {
 
 /// Joins docs in the compiler.
 ///
-/// Expands to: `__tool::joined!("Search the notes.\n", include_str!("search.md"), "\nAt most ten.")`
+/// Expands to:
+/// `__tool::joined!("Search the notes.\n", include_str!("search.md"), "\nAt most ten.")`
 fn joined(text: &DocText, separator: &str, scope: &ItemScope) -> TokenStream {
     let span = site();
     let mut pieces: Vec<TokenStream> = Vec::new();

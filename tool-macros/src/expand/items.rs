@@ -1,6 +1,7 @@
 //! The items of a `#[toolset]` block or of a free `#[tool]` function.
 //!
-//! The user's item comes first, with spans around the bodies of its tools. One constant holds the generated items.
+//! The user's item comes first, with spans around the bodies of its tools. One constant holds the
+//! generated items.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
@@ -90,9 +91,11 @@ impl BlockSpecs {
     }
 }
 
-/// Names the attributes of the tools that are not left to rustc, which would report their imports as unused.
+/// Names the attributes of the tools that are not left to rustc, which would report their imports
+/// as unused.
 ///
-/// A name that is not imported is that of the struct. Imports look in all namespaces, and attributes have their own.
+/// A name that is not imported is that of the struct. Imports look in all namespaces, and
+/// attributes have their own.
 ///
 /// Expands to: `const _: () = { struct tool; use tool as _; };`
 fn consumed<'a>(
@@ -232,7 +235,8 @@ fn options(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
     quote!(#title #prefix #auth #undiscovered #parts #setup #close)
 }
 
-/// Expands to: `.setup(|this| __tool::lifecycle(async move { __tool::outcome!(GoogleCalendar::setup(this).await) }))`
+/// Expands to:
+/// `.setup(|this| __tool::lifecycle(async move { __tool::outcome!(GoogleCalendar::setup(this).await) }))`
 fn lifecycle(method: &str, function: &FunctionItem, scope: &ItemScope) -> TokenStream {
     let (method, this, path, name) = (
         generated(method),

@@ -1,4 +1,5 @@
-//! The step from model to tokens. Each function shows what it "expands to"; `__tool` is `tool_core::__private`.
+//! The step from model to tokens. Each function shows what it "expands to"; `__tool` is
+//! `tool_core::__private`.
 
 pub(crate) mod arguments;
 pub(crate) mod body;

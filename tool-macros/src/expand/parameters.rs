@@ -1,4 +1,5 @@
-//! The table of parameters, from which the program assembles schemas, and the checks of their limits.
+//! The table of parameters, from which the program assembles schemas, and the checks of their
+//! limits.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens as _, quote, quote_spanned};
@@ -14,8 +15,9 @@ use crate::model::parameter::Argument;
 use crate::model::passing::number_type;
 use crate::tokens::{generated, located, site};
 
-/// Expands to: `__Row::new::<u32>("limit", "How many").default_literal("10").constraints(&[..])`, or for a type that is not
-/// well known `<City as __tool::ToolParameter>::ROW.named("city", "Where")`
+/// Expands to: `__Row::new::<u32>("limit", "How many").default_literal("10").constraints(&[..])`,
+/// or for a type that is not well known
+/// `<City as __tool::ToolParameter>::ROW.named("city", "Where")`
 pub(crate) fn row(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let name = &argument.name;
     let (span, place) = (site(), located(argument.ty));
@@ -95,7 +97,8 @@ fn literal(value: &Literal) -> TokenStream {
     }
 }
 
-/// Expands to: `__Limit::integers(__Some(5), __Some(480), false)`, or `__Limit::range(..)` where a bound is a float
+/// Expands to: `__Limit::integers(__Some(5), __Some(480), false)`, or `__Limit::range(..)` where a
+/// bound is a float
 fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenStream {
     let (span, exclusive) = (site(), range.exclusive);
     let ty = number_type(argument.ty).map(generated);

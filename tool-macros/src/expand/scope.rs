@@ -17,7 +17,8 @@ pub(crate) struct ItemScope<'a> {
     /// The type of the block, or `()` for a free function.
     pub(crate) self_ty: TokenStream,
     generics: Option<&'a Generics>,
-    /// A wrapper calls a deprecated method. Only then is the lint allowed: `allow` is an error under `forbid`.
+    /// A wrapper calls a deprecated method. Only then is the lint allowed: `allow` is an error
+    /// under `forbid`.
     calls_deprecated: bool,
 }
 
@@ -129,7 +130,8 @@ impl<'a> ItemScope<'a> {
         without_self_type(tokens, &self.self_ty)
     }
 
-    /// Writes the type before `::method`, at the place of the method: `GoogleCalendar`, or `<Store<T>>`.
+    /// Writes the type before `::method`, at the place of the method: `GoogleCalendar`, or
+    /// `<Store<T>>`.
     pub(crate) fn self_path(&self, place: Span) -> TokenStream {
         let ty = respanned(&self.self_ty, place);
         let is_plain = ty
@@ -139,10 +141,11 @@ impl<'a> ItemScope<'a> {
         if is_plain { ty } else { quote!(<#ty>) }
     }
 
-    /// Expands to: `const _: () = { use ::tool_core::__private::{self as __tool, prelude::*}; .. };`
+    /// Expands to:
+    /// `const _: () = { use ::tool_core::__private::{self as __tool, prelude::*}; .. };`
     ///
-    /// The names of the language's prelude are imported under other names, as the user's module may define them differently.
-    /// Full paths would make the generated code longer.
+    /// The names of the language's prelude are imported under other names, as the user's module may
+    /// define them differently. Full paths would make the generated code longer.
     pub(crate) fn enclose(&self, cfgs: &TokenStream, items: &TokenStream) -> TokenStream {
         let krate = &self.krate;
         let deprecated = self.calls_deprecated.then(|| quote!(deprecated,));

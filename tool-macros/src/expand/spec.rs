@@ -103,7 +103,8 @@ fn text_method(expansion: &ToolExpansion, method: &TokenStream) -> TokenStream {
     quote_spanned!(span=> __tool::ResourceSpec::new(#uri, #method) #mime #complete)
 }
 
-/// Returns the path of the function in its module, by which dispatch and the body recognise the tool.
+/// Returns the path of the function in its module, by which dispatch and the body recognise the
+/// tool.
 pub(super) fn path(expansion: &ToolExpansion) -> String {
     let function = expansion.tool.function.plain_name();
     if expansion.scope.is_free() {
@@ -172,7 +173,8 @@ fn choices(options: &ToolOptions) -> TokenStream {
     quote!(#(#chosen)* #modes)
 }
 
-/// Expands to: `.confirm(__tool::Confirm::Always)`, and `.instance_confirm(|__this| __this.asks)` where the instance decides.
+/// Expands to: `.confirm(__tool::Confirm::Always)`, and `.instance_confirm(|__this| __this.asks)`
+/// where the instance decides.
 fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     let (span, this) = (site(), generated("__this"));
     let when = match expansion.tool.options.confirm.as_ref()? {
@@ -193,7 +195,8 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     Some(quote_spanned!(span=> .confirm(__tool::Confirm::#when)))
 }
 
-/// Expands to: `.instance_defaults(&[(2, |this| __tool::to_json(&(|| -> u32 { this.minutes })()))])`
+/// Expands to:
+/// `.instance_defaults(&[(2, |this| __tool::to_json(&(|| -> u32 { this.minutes })()))])`
 fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
     let this = generated("__this");
     let each: Vec<TokenStream> = expansion
@@ -212,7 +215,8 @@ fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
     (!each.is_empty()).then(|| quote!(.instance_defaults(&[#(#each),*])))
 }
 
-/// Expands to: `.output(|generator| __tool::of_type::<Result<Event, CalendarError>>().__schema(generator))`
+/// Expands to:
+/// `.output(|generator| __tool::of_type::<Result<Event, CalendarError>>().__schema(generator))`
 ///
 /// A type that cannot be named has no schema.
 fn output(expansion: &ToolExpansion) -> Option<TokenStream> {

@@ -13,7 +13,8 @@ use crate::model::passing::{ParamPassing, PassingForm, argument_of, ungrouped_ty
 use crate::model::type_names::TypeNames;
 use crate::tokens::{generated, located, site};
 
-/// Writes the value of a field, with the default of an absent parameter. The wrapper adds defaults of the instance.
+/// Writes the value of a field, with the default of an absent parameter. The wrapper adds defaults
+/// of the instance.
 ///
 /// Expands to: `f2.unwrap_or_else(|| -> u32 { 30 })`, `fields.required(f2, 2)?`
 pub(crate) fn or_default(
@@ -92,7 +93,8 @@ fn stored(argument: &Argument, expr: &TokenStream, literal: Option<&Literal>) ->
     }
 }
 
-/// Applies the conversion to the value in an `Option`, to each text of a list, or to the expression itself.
+/// Applies the conversion to the value in an `Option`, to each text of a list, or to the expression
+/// itself.
 fn converted(
     argument: &Argument,
     expr: &TokenStream,
@@ -124,7 +126,8 @@ fn converted(
     }
 }
 
-/// Converts a string literal to the parameter's own text type, and a literal for an `Option` to its content.
+/// Converts a string literal to the parameter's own text type, and a literal for an `Option` to its
+/// content.
 fn owned(argument: &Argument, expr: &TokenStream, literal: Option<&Literal>) -> TokenStream {
     let span = site();
     let converted = match literal {
@@ -145,8 +148,8 @@ fn is_option(ty: &Type) -> bool {
 
 /// Writes the default in the table of parameters.
 ///
-/// Expands to: `.default_literal("30")`, `.default_computed(|| __tool::to_json(&(|| -> u32 { expr })()))`,
-/// `.default_from_instance()`
+/// Expands to: `.default_literal("30")`,
+/// `.default_computed(|| __tool::to_json(&(|| -> u32 { expr })()))`, `.default_from_instance()`
 pub(crate) fn table_entry(expansion: &ToolExpansion, argument: &Argument) -> TokenStream {
     let span = site();
     match &argument.default {
@@ -193,10 +196,11 @@ pub(crate) fn json(
     )
 }
 
-/// Writes the conversion of what a closure makes. The wrapper has an equal closure, so that the compiler reports a mistake in
-/// it once.
+/// Writes the conversion of what a closure makes. The wrapper has an equal closure, so that the
+/// compiler reports a mistake in it once.
 ///
-/// Expands to: `__tool::to_json(&(make)())`, or for a type that is not well known `__tool::default_json!(City, make)`
+/// Expands to: `__tool::to_json(&(make)())`, or for a type that is not well known
+/// `__tool::default_json!(City, make)`
 fn made_json(expansion: &ToolExpansion, argument: &Argument, make: &TokenStream) -> TokenStream {
     let place = located(argument.ty);
     if argument.names == TypeNames::Plain {

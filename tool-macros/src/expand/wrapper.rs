@@ -1,4 +1,5 @@
-//! The wrapper of a tool: it decodes the arguments, takes the context, calls the method and converts the result.
+//! The wrapper of a tool: it decodes the arguments, takes the context, calls the method and
+//! converts the result.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
@@ -193,7 +194,8 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
 
 /// Writes the call of a sync method, and the conversion of its result.
 ///
-/// Expands to: `__tool::done(call, Calendar::now(this), |value| value.__split().__value().__error())`
+/// Expands to:
+/// `__tool::done(call, Calendar::now(this), |value| value.__split().__value().__error())`
 fn sync_answer(expansion: &ToolExpansion, called: &TokenStream, place: Span) -> TokenStream {
     let call = generated("__call");
     let value = generated("__value");
@@ -296,8 +298,8 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     })
 }
 
-/// Writes the call of the function that decides. A closure takes its types from a function pointer. Anything else is looked
-/// at, so that a function of another type has a message.
+/// Writes the call of the function that decides. A closure takes its types from a function pointer.
+/// Anything else is looked at, so that a function of another type has a message.
 ///
 /// Expands to: `{ let decide: fn(&RefundArgs) -> bool = |args| ..; decide(&args) }`
 fn decided(expansion: &ToolExpansion, expr: &Expr, applied: &TokenStream) -> TokenStream {

@@ -1,4 +1,5 @@
-//! The step from syntax to model. A part that does not fit is reported and left out, so that the rest is still checked.
+//! The step from syntax to model. A part that does not fit is reported and left out, so that the
+//! rest is still checked.
 
 use proc_macro2::Span;
 use syn::ext::IdentExt as _;

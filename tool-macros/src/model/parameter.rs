@@ -27,7 +27,8 @@ pub(crate) enum ModelText {
 }
 
 impl ModelText {
-    /// Returns the text of docs, whose parts are joined by `separator`, or `None` if there is nothing to read.
+    /// Returns the text of docs, whose parts are joined by `separator`, or `None` if there is
+    /// nothing to read.
     pub(crate) fn of_docs(text: &DocText, separator: &'static str) -> Option<Self> {
         if text.is_empty() {
             return None;
@@ -146,7 +147,8 @@ fn type_names(form: PassingForm) -> TypeNames {
     }
 }
 
-/// Adds what `#[serde]` and `#[schemars]` say. `#[arg]` wins. Returns the attributes that are left to the derives.
+/// Adds what `#[serde]` and `#[schemars]` say. `#[arg]` wins. Returns the attributes that are left
+/// to the derives.
 fn merge_foreign<'a>(
     options: &mut ArgOptions,
     attrs: &'a [Attribute],
@@ -164,7 +166,8 @@ fn merge_foreign<'a>(
     Vec::new()
 }
 
-/// Returns the description: from the attribute, else from the parameter's docs, else from the function's list.
+/// Returns the description: from the attribute, else from the parameter's docs, else from the
+/// function's list.
 fn description(
     explicit: Option<Expr>,
     attrs: &[Attribute],
@@ -188,7 +191,8 @@ pub(super) fn model_text(expr: Expr) -> ModelText {
     }
 }
 
-/// Returns whether the run provides the parameter: it bears `#[context]`, or its type is `RunContext`.
+/// Returns whether the run provides the parameter: it bears `#[context]`, or its type is
+/// `RunContext`.
 pub(super) fn is_context(typed: &PatType) -> bool {
     typed.attrs.iter().any(|attr| is(attr, "context")) || is_run_context(&typed.ty)
 }

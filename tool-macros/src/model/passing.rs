@@ -191,8 +191,8 @@ fn is_cow_str(path: &Path) -> bool {
     argument_of(path, "Cow").is_some_and(is_str) && !is_static
 }
 
-/// Returns the type to take instead of a type of the standard library without a fixed size. A user's type of that name is
-/// written with its module.
+/// Returns the type to take instead of a type of the standard library without a fixed size. A
+/// user's type of that name is written with its module.
 fn owned_form(elem: &Type) -> Option<&'static str> {
     let Type::Path(path) = ungrouped_type(elem) else {
         return None;
@@ -228,7 +228,8 @@ struct UnsizedPart {
     owned: String,
 }
 
-/// Finds a text or a slice that is taken by value, or else every borrow of a type without a fixed size.
+/// Finds a text or a slice that is taken by value, or else every borrow of a type without a fixed
+/// size.
 fn unsized_parts(ty: &Type) -> Vec<UnsizedPart> {
     let owned = match ungrouped_type(ty) {
         Type::Slice(slice) => format!("Vec<{}>", compact(&slice.elem)),

@@ -1,4 +1,5 @@
-//! The kinds of the names in a type. They decide about messages only: the traits of the type decide what it can do.
+//! The kinds of the names in a type. They decide about messages only: the traits of the type decide
+//! what it can do.
 
 use syn::{GenericArgument, Ident, Path, PathArguments, Type};
 
@@ -106,7 +107,8 @@ const FEATURES: &[SchemarsFeature] = &[
 /// The names that types of several crates have. Without its crate, such a name says nothing.
 const AMBIGUOUS: &[&str] = &["Date", "Duration", "Time", "Timestamp"];
 
-/// The names of types that are parameters everywhere, and the elements of sets and the keys of maps.
+/// The names of types that are parameters everywhere, and the elements of sets and the keys of
+/// maps.
 const KEYS: &[&str] = &[
     "bool", "char", "i8", "i16", "i32", "i64", "i128", "isize", "u8", "u16", "u32", "u64", "u128",
     "usize", "String",
@@ -144,8 +146,8 @@ const MODULES: &[&str] = &[
 /// The kinds that the names in a type say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypeNames {
-    /// All are names of well-known types that are parameters. If they are not what they say, the compiler still refuses
-    /// them, with a longer message.
+    /// All are names of well-known types that are parameters. If they are not what they say, the
+    /// compiler still refuses them, with a longer message.
     Plain,
     /// One is that of a type in another crate, for which schemars has this feature.
     Foreign(&'static str),
@@ -161,8 +163,8 @@ impl TypeNames {
     }
 }
 
-/// Returns whether the names say that the type is a parameter. Those of an array and a tuple do not, as serde and schemars
-/// implement their traits for some lengths only.
+/// Returns whether the names say that the type is a parameter. Those of an array and a tuple do
+/// not, as serde and schemars implement their traits for some lengths only.
 fn is_plain(ty: &Type) -> bool {
     let Type::Path(typed) = ungrouped_type(ty) else {
         return false;
@@ -188,7 +190,8 @@ fn is_plain(ty: &Type) -> bool {
     is_known && arguments.into_iter().all(is_plain)
 }
 
-/// Returns whether the name says that the type can be compared and hashed, which floats and most collections cannot.
+/// Returns whether the name says that the type can be compared and hashed, which floats and most
+/// collections cannot.
 fn is_key(ty: &Type) -> bool {
     let Type::Path(typed) = ungrouped_type(ty) else {
         return false;

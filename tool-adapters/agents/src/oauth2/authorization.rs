@@ -1,4 +1,5 @@
-//! Authorisations: sending a person to a provider, and completing the grant when the browser comes back.
+//! Authorisations: sending a person to a provider, and completing the grant when the browser comes
+//! back.
 
 use crate::oauth2::client::{HttpClient, OAuth2Client};
 use crate::oauth2::error::{OAuth2Error, shown};
@@ -32,8 +33,9 @@ const STATE_PURPOSE: [&str; 3] = ["tool-adapters", "oauth2", "state"];
 /// Maximum number of used states that are remembered. Providers accept each code once anyway.
 const MAX_USED_STATES: usize = 100_000;
 
-/// The OAuth 2 clients of a program, by provider. Begins and completes grants, and refreshes their tokens. Cheap to clone:
-/// pass one clone to [`Agents::builder`], and another to the handler of the redirect URL.
+/// The OAuth 2 clients of a program, by provider. Begins and completes grants, and refreshes their
+/// tokens. Cheap to clone: pass one clone to [`Agents::builder`], and another to the handler of the
+/// redirect URL.
 ///
 /// ```standalone_crate
 /// use tool_adapters::oauth2::{OAuth2Client, OAuth2Clients, OAuth2Error};
@@ -115,11 +117,11 @@ pub struct Authorization {
     pub state: Secret,
     /// The time until which the callback is accepted.
     pub expires_at: Timestamp,
-    /// JSON pointers of the settings that decide where the tokens go. Show their values to the person before the browser goes
-    /// to the URL.
+    /// JSON pointers of the settings that decide where the tokens go. Show their values to the
+    /// person before the browser goes to the URL.
     pub destination: Vec<String>,
-    /// JSON pointers of those that have changed since the present tokens were stored. An attacker who writes to the database
-    /// can hide a change from this list.
+    /// JSON pointers of those that have changed since the present tokens were stored. An attacker
+    /// who writes to the database can hide a change from this list.
     pub changed_destination: Vec<String>,
 }
 
@@ -129,8 +131,8 @@ impl OAuth2Clients {
         Self::default()
     }
 
-    /// Adds the client that is registered at a provider, by the provider's name in the toolsets, or by its token URL. A
-    /// token URL has precedence over a name.
+    /// Adds the client that is registered at a provider, by the provider's name in the toolsets, or
+    /// by its token URL. A token URL has precedence over a name.
     #[must_use]
     pub fn client(self, provider: impl Into<String>, client: OAuth2Client) -> Self {
         let mut clients = self.0.clients.clone();
@@ -143,11 +145,12 @@ impl OAuth2Clients {
 
     /// Begins a grant for a toolset that an agent has a record of.
     ///
-    /// The tokens will be sealed for the present settings. If a setting that decides where they go changes before the person
-    /// has agreed, [`complete`](Self::complete) fails with `GrantMoved`.
+    /// The tokens will be sealed for the present settings. If a setting that decides where they go
+    /// changes before the person has agreed, [`complete`](Self::complete) fails with `GrantMoved`.
     ///
-    /// Nothing is stored: the `state` in the URL holds all that [`complete`](Self::complete) needs, sealed under the
-    /// agents' active key. Any process that has the key can complete the grant within 10 minutes.
+    /// Nothing is stored: the `state` in the URL holds all that [`complete`](Self::complete) needs,
+    /// sealed under the agents' active key. Any process that has the key can complete the grant
+    /// within 10 minutes.
     pub async fn begin(
         &self,
         agents: &Agents,
@@ -177,9 +180,10 @@ impl OAuth2Clients {
 
     /// Completes the grant of a callback, and puts its tokens among the record's secrets.
     ///
-    /// `agent` is the agent that the browser is signed in for, by the program's own session. A callback that was begun for
-    /// another agent is refused, so that no one can connect an account to another person's agent. `callback` is the URL
-    /// that the browser requests, or its query. This process accepts each callback once, and so does the provider.
+    /// `agent` is the agent that the browser is signed in for, by the program's own session. A
+    /// callback that was begun for another agent is refused, so that no one can connect an account
+    /// to another person's agent. `callback` is the URL that the browser requests, or its query.
+    /// This process accepts each callback once, and so does the provider.
     pub async fn complete(
         &self,
         agents: &Agents,

@@ -36,7 +36,8 @@ const RESERVED_PARAMS: [&str; 8] = [
     "client_secret",
 ];
 
-/// A client as it is registered at a provider: its id, its secret if it has one, and its redirect URL.
+/// A client as it is registered at a provider: its id, its secret if it has one, and its redirect
+/// URL.
 ///
 /// ```
 /// use tool_adapters::oauth2::OAuth2Client;
@@ -79,9 +80,10 @@ impl OAuth2Client {
         }
     }
 
-    /// Reads a client from environment variables. For the prefix `GOOGLE` these are `GOOGLE_CLIENT_ID` and
-    /// `GOOGLE_REDIRECT_URL`, and optionally `GOOGLE_CLIENT_SECRET` and `GOOGLE_PARAMS`
-    /// (`access_type=offline&prompt=consent`). The error names every variable that is missing.
+    /// Reads a client from environment variables. For the prefix `GOOGLE` these are
+    /// `GOOGLE_CLIENT_ID` and `GOOGLE_REDIRECT_URL`, and optionally `GOOGLE_CLIENT_SECRET` and
+    /// `GOOGLE_PARAMS` (`access_type=offline&prompt=consent`). The error names every variable that
+    /// is missing.
     pub fn from_env(prefix: &str) -> Result<Self, OAuth2Error> {
         Self::from_variables(prefix, |name| std::env::var(name).ok())
     }
@@ -121,7 +123,8 @@ impl OAuth2Client {
         }
     }
 
-    /// Sends id and secret in the body, for providers that do not accept them in the `Authorization` header.
+    /// Sends id and secret in the body, for providers that do not accept them in the
+    /// `Authorization` header.
     #[must_use]
     pub fn secret_in_body(self) -> Self {
         Self {
@@ -137,8 +140,9 @@ impl OAuth2Client {
         self
     }
 
-    /// Sets the provider's issuer identifier, such as `https://accounts.google.com`. Callbacks with another `iss`, or
-    /// without one, are refused, so that the answers of two providers cannot be mixed up (RFC 9207).
+    /// Sets the provider's issuer identifier, such as `https://accounts.google.com`. Callbacks with
+    /// another `iss`, or without one, are refused, so that the answers of two providers cannot be
+    /// mixed up (RFC 9207).
     #[must_use]
     pub fn issuer(self, issuer: impl Into<String>) -> Self {
         Self {
@@ -302,8 +306,8 @@ impl OAuth2Client {
     }
 }
 
-/// Parses a URL that codes or tokens are sent to. It must be encrypted, unless it is on this machine. With
-/// `allow_own_scheme` it may have an app's own scheme.
+/// Parses a URL that codes or tokens are sent to. It must be encrypted, unless it is on this
+/// machine. With `allow_own_scheme` it may have an app's own scheme.
 fn check_url(name: &str, url: &str, allow_own_scheme: bool) -> Result<Url, OAuth2Error> {
     let invalid = |problem: &str| {
         Err(OAuth2Error::Client(format!(
@@ -341,8 +345,8 @@ fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// An HTTP client that is created at its first use. It follows no redirects, because they would carry codes, tokens and
-/// secrets to another server.
+/// An HTTP client that is created at its first use. It follows no redirects, because they would
+/// carry codes, tokens and secrets to another server.
 #[derive(Default)]
 pub struct HttpClient(OnceLock<reqwest::Client>);
 
@@ -425,9 +429,9 @@ async fn send(client: reqwest::Client, request: HttpRequest) -> Result<HttpRespo
     Ok(answer)
 }
 
-/// Returns a token endpoint's answer in the form of RFC 6749. Some providers report errors with status 200 (GitHub) or
-/// success with 201, leave out the token type, or write the lifetime as text (Microsoft's older endpoint) or as a
-/// fraction. A body that is not a JSON object stays as it is.
+/// Returns a token endpoint's answer in the form of RFC 6749. Some providers report errors with
+/// status 200 (GitHub) or success with 201, leave out the token type, or write the lifetime as text
+/// (Microsoft's older endpoint) or as a fraction. A body that is not a JSON object stays as it is.
 fn normalise_answer(status: StatusCode, body: &[u8]) -> (StatusCode, Vec<u8>) {
     let Ok(Value::Object(mut members)) = serde_json::from_slice::<Value>(body) else {
         return (status, body.to_vec());
@@ -471,8 +475,8 @@ fn whole_seconds(lifetime: &Value) -> Option<u64> {
 
 type TokenError = RequestTokenError<OAuth2Error, BasicErrorResponse>;
 
-/// Reads the tokens in an answer. The tokens expire by the time at which the request was sent, because the answer's age is
-/// unknown. `secrets` were sent, and are removed from errors.
+/// Reads the tokens in an answer. The tokens expire by the time at which the request was sent,
+/// because the answer's age is unknown. `secrets` were sent, and are removed from errors.
 fn tokens(
     answer: Result<BasicTokenResponse, TokenError>,
     sent_at: jiff::Timestamp,

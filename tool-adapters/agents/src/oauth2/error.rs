@@ -9,7 +9,8 @@ use tool_core::trace::Redaction;
 /// Longest text of a provider that is shown, in characters.
 const MAX_PROVIDER_TEXT: usize = 200;
 
-/// A grant was not begun, completed or refreshed. No text of it contains a token, a code, a state or a secret.
+/// A grant was not begun, completed or refreshed. No text of it contains a token, a code, a state
+/// or a secret.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum OAuth2Error {
@@ -31,7 +32,8 @@ pub enum OAuth2Error {
     /// The client, or a URL of the toolset's grant, is invalid.
     #[error("invalid OAuth 2 client: {0}")]
     Client(String),
-    /// The provider denied the request: the person did not agree (`access_denied`), or the request is invalid.
+    /// The provider denied the request: the person did not agree (`access_denied`), or the request
+    /// is invalid.
     #[error("the provider denied the request: {error}{}", description.as_ref().map_or_else(String::new, |text| format!(" ({text})")))]
     Denied {
         /// The provider's error code.

@@ -1,5 +1,5 @@
-//! OAuth 2 grants of toolsets: sending a person to the provider, exchanging the code for tokens, and refreshing them.
-//! Uses the [`oauth2`](https://docs.rs/oauth2) crate, always with PKCE (S256).
+//! OAuth 2 grants of toolsets: sending a person to the provider, exchanging the code for tokens,
+//! and refreshing them. Uses the [`oauth2`](https://docs.rs/oauth2) crate, always with PKCE (S256).
 //!
 #![doc = include_str!("oauth2.md")]
 

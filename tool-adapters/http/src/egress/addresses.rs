@@ -1,4 +1,5 @@
-//! The addresses that are not public: IANA's registries of special addresses, multicast, and all that is not assigned.
+//! The addresses that are not public: IANA's registries of special addresses, multicast, and all
+//! that is not assigned.
 //! <https://www.iana.org/assignments/iana-ipv4-special-registry> and `iana-ipv6-special-registry`
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
@@ -39,7 +40,8 @@ const NAT64: Ipv6Net = v6([0x64, 0xff9b, 0], 96);
 /// The part of IPv6 that IANA assigns to networks of the internet.
 const GLOBAL_UNICAST: Ipv6Net = v6([0x2000, 0, 0], 3);
 
-/// The special ranges of IPv6. Those outside [`GLOBAL_UNICAST`] have a name of their own for the error only.
+/// The special ranges of IPv6. Those outside [`GLOBAL_UNICAST`] have a name of their own for the
+/// error only.
 const V6: [(Ipv6Net, &str); 16] = [
     (
         Ipv6Net::new_assert(Ipv6Addr::UNSPECIFIED, 128),
@@ -131,8 +133,8 @@ pub fn normalised_host(host: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// The entries of both registries in November 2026, the multicast and the site-local range, IPv4-compatible addresses,
-    /// and the metadata services of clouds.
+    /// The entries of both registries in November 2026, the multicast and the site-local range,
+    /// IPv4-compatible addresses, and the metadata services of clouds.
     const SPECIAL: [&str; 62] = [
         "0.0.0.0/8",
         "0.0.0.0/32",

@@ -21,11 +21,12 @@ use tool_core::RunContext;
 /// The name that servers see, as some refuse requests without one.
 const USER_AGENT: &str = concat!("tool-adapters/", env!("CARGO_PKG_VERSION"));
 
-/// An HTTP client for tools, under an [`EgressPolicy`]. Cheap to clone; clones share their connections.
+/// An HTTP client for tools, under an [`EgressPolicy`]. Cheap to clone; clones share their
+/// connections.
 ///
-/// Each request has an `http` span. The usage that a model reports in its answer counts for the span around it, if the
-/// request went over `https` to the default host of a provider, or to a host that [`EgressPolicy::allow_host`] names. Other
-/// servers cannot add to the cost.
+/// Each request has an `http` span. The usage that a model reports in its answer counts for the
+/// span around it, if the request went over `https` to the default host of a provider, or to a host
+/// that [`EgressPolicy::allow_host`] names. Other servers cannot add to the cost.
 ///
 /// ```
 /// use tool_adapters::egress::{EgressClient, EgressError, EgressPolicy};
@@ -54,11 +55,13 @@ struct ClientInner {
 }
 
 impl EgressClient {
-    /// Creates a client. Put it into the user data of sessions, where [`RunContextExt::http`] finds it.
+    /// Creates a client. Put it into the user data of sessions, where [`RunContextExt::http`] finds
+    /// it.
     ///
     /// # Errors
     ///
-    /// Returns an error if the policy has invalid settings, or the certificates of the system cannot be read.
+    /// Returns an error if the policy has invalid settings, or the certificates of the system
+    /// cannot be read.
     pub fn new(policy: EgressPolicy) -> Result<Self, EgressError> {
         let builder = client_builder(policy.clone())?
             .redirect(Policy::none())
@@ -107,12 +110,14 @@ impl EgressClient {
     ///
     /// # Errors
     ///
-    /// Returns an error if the request or one of its redirects is refused, fails, or takes too long.
+    /// Returns an error if the request or one of its redirects is refused, fails, or takes too
+    /// long.
     pub async fn execute(&self, request: Request) -> Result<EgressResponse, EgressError> {
         self.execute_within(request, &|_| true).await
     }
 
-    /// Sends a request, and follows its redirects, to the hosts only for which `allows` returns true.
+    /// Sends a request, and follows its redirects, to the hosts only for which `allows` returns
+    /// true.
     pub(crate) async fn execute_within(
         &self,
         mut request: Request,
@@ -175,12 +180,14 @@ impl EgressClient {
             .map_err(|error| EgressError::from_transport(error, &host, limit))
     }
 
-    /// Resolves a host to the addresses that the policy allows, for protocols other than HTTP. Connect to one of these, and
-    /// do not resolve the name again: the next answer may be another one.
+    /// Resolves a host to the addresses that the policy allows, for protocols other than HTTP.
+    /// Connect to one of these, and do not resolve the name again: the next answer may be another
+    /// one.
     ///
     /// # Errors
     ///
-    /// Returns an error if the policy does not allow the name, or if it has no address, or none that is allowed.
+    /// Returns an error if the policy does not allow the name, or if it has no address, or none
+    /// that is allowed.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
         self.0.policy.resolve(host, port).await
     }
@@ -210,8 +217,8 @@ pub struct EgressRequest {
 }
 
 impl EgressRequest {
-    /// Adds a header. A redirect to another origin drops it, unless it is `Accept`, `Accept-Encoding`, `Accept-Language`,
-    /// `Content-Type`, `Range` or `User-Agent`.
+    /// Adds a header. A redirect to another origin drops it, unless it is `Accept`,
+    /// `Accept-Encoding`, `Accept-Language`, `Content-Type`, `Range` or `User-Agent`.
     pub fn header(self, name: impl AsRef<str>, value: impl AsRef<str>) -> Self {
         self.map(|request| request.header(name.as_ref(), value.as_ref()))
     }
@@ -263,12 +270,14 @@ impl EgressRequest {
     ///
     /// # Errors
     ///
-    /// Returns an error if the request or one of its redirects is refused, fails, or takes too long.
+    /// Returns an error if the request or one of its redirects is refused, fails, or takes too
+    /// long.
     pub async fn send(self) -> Result<EgressResponse, EgressError> {
         self.send_within(&|_| true).await
     }
 
-    /// Sends the request, and follows its redirects, to the hosts only for which `allows` returns true.
+    /// Sends the request, and follows its redirects, to the hosts only for which `allows` returns
+    /// true.
     pub async fn send_within(
         self,
         allows: &(dyn Fn(&str) -> bool + Sync),
@@ -302,11 +311,13 @@ impl EgressRequest {
 /// # }
 /// ```
 pub trait RunContextExt {
-    /// Returns the [`EgressClient`] of the run's user data, or the client of the default policy if there is none.
+    /// Returns the [`EgressClient`] of the run's user data, or the client of the default policy if
+    /// there is none.
     ///
     /// # Errors
     ///
-    /// Returns an error if the default client cannot be created, or the user data has a policy without a client.
+    /// Returns an error if the default client cannot be created, or the user data has a policy
+    /// without a client.
     fn http(&self) -> Result<&EgressClient, EgressError>;
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use tool_core::ToolError;
 use tool_core::call::IntoToolError;
 
-/// A guarded request was refused or failed. A tool may return it, and the model reads its text, which shows no path, query
-/// or address behind a name.
+/// A guarded request was refused or failed. A tool may return it, and the model reads its text,
+/// which shows no path, query or address behind a name.
 ///
 /// ```
 /// use tool_adapters::egress::{EgressClient, EgressError, EgressPolicy};
@@ -129,7 +129,8 @@ pub enum EgressError {
     Json {
         /// The host of the URL.
         host: String,
-        /// The problem and its place, without the values of the body, which may repeat a key of the request.
+        /// The problem and its place, without the values of the body, which may repeat a key of the
+        /// request.
         problem: String,
     },
     /// The status is an error's.

@@ -6,17 +6,20 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder, Proxy, redirect};
 use std::sync::Arc;
 
-/// The proxy of requests to refused addresses. The resolver refuses its name, so that no connection is made.
+/// The proxy of requests to refused addresses. The resolver refuses its name, so that no connection
+/// is made.
 const REFUSED: &str = "http://refused.invalid";
 const REFUSED_NAME: &str = "refused.invalid";
 
-/// Returns a builder for a `reqwest` client whose connections go to allowed addresses only, for crates that take such a
-/// client. Prefer [`EgressClient`](super::EgressClient), which also limits the size of answers.
+/// Returns a builder for a `reqwest` client whose connections go to allowed addresses only, for
+/// crates that take such a client. Prefer [`EgressClient`](super::EgressClient), which also limits
+/// the size of answers.
 ///
-/// The client checks each name that it resolves, connects to the checked addresses, and checks addresses in URLs, also
-/// behind redirects. It uses no proxy, as a proxy would resolve names itself. Setting another resolver, proxy or redirect
-/// policy on the builder removes that part of the guard. On a redirect to another origin, `reqwest` removes
-/// `Authorization` and cookies, but sends other headers and the body along.
+/// The client checks each name that it resolves, connects to the checked addresses, and checks
+/// addresses in URLs, also behind redirects. It uses no proxy, as a proxy would resolve names
+/// itself. Setting another resolver, proxy or redirect policy on the builder removes that part of
+/// the guard. On a redirect to another origin, `reqwest` removes `Authorization` and cookies, but
+/// sends other headers and the body along.
 ///
 /// # Errors
 ///
@@ -34,7 +37,8 @@ const REFUSED_NAME: &str = "refused.invalid";
 pub fn client_builder(policy: EgressPolicy) -> Result<ClientBuilder, EgressError> {
     policy.check()?;
     let policy = Arc::new(policy);
-    // A URL's address does not reach the resolver. The proxy's rule sees each connection, so it is the place for this check.
+    // A URL's address does not reach the resolver. The proxy's rule sees each connection, so it is
+    // the place for this check.
     let rules = Arc::clone(&policy);
     let refuse = Proxy::custom(move |url| rules.check_url(url).is_err().then_some(REFUSED));
     Ok(on_its_way(
@@ -43,8 +47,8 @@ pub fn client_builder(policy: EgressPolicy) -> Result<ClientBuilder, EgressError
     ))
 }
 
-/// Returns a builder for a client that sends requests to the origin of one URL only, which is checked here, and not with each
-/// request. It needs a redirect policy that stays at this origin.
+/// Returns a builder for a client that sends requests to the origin of one URL only, which is
+/// checked here, and not with each request. It needs a redirect policy that stays at this origin.
 pub fn client_builder_for(
     policy: EgressPolicy,
     url: &reqwest::Url,

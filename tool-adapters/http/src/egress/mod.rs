@@ -17,7 +17,8 @@
 //! }
 //! ```
 //!
-//! Without a setting, every public host is allowed. An operator sets another policy once, in the user data of each session:
+//! Without a setting, every public host is allowed. An operator sets another policy once, in the
+//! user data of each session:
 //!
 //! ```
 //! use tool_adapters::egress::{EgressClient, EgressPolicy};
@@ -30,25 +31,29 @@
 //! # }
 //! ```
 //!
-//! For agents, `AgentsBuilder::each_session` is the place, and for a server of MCP, `Server::session`.
+//! For agents, `AgentsBuilder::each_session` is the place, and for a server of MCP,
+//! `Server::session`.
 //!
 //! # What is refused
 //!
 //! - schemes other than `http` and `https`, and URLs with a user name or a password
-//! - addresses that are not public, in every notation: private, loopback, link-local, multicast, documentation and all other
-//!   special ranges of IANA's registries, IPv6 that embeds IPv4, and the metadata services of clouds
-//! - names that resolve to such addresses only. The connection goes to an address that was checked, so that a second answer
-//!   of a name server changes nothing
-//! - redirects to any of these, more than 5 of them, and those that would send the body to another origin. Another origin
-//!   gets neither `Authorization`, cookies and `Referer` nor other headers of the tool, except those that
+//! - addresses that are not public, in every notation: private, loopback, link-local, multicast,
+//!   documentation and all other special ranges of IANA's registries, IPv6 that embeds IPv4, and
+//!   the metadata services of clouds
+//! - names that resolve to such addresses only. The connection goes to an address that was checked,
+//!   so that a second answer of a name server changes nothing
+//! - redirects to any of these, more than 5 of them, and those that would send the body to another
+//!   origin. Another origin gets neither `Authorization`, cookies and `Referer` nor other headers
+//!   of the tool, except those that
 //!   [`header`](EgressRequest::header) names
 //! - bodies over 8 MiB after decompression, and exchanges over 30 s in all
 //!
-//! Proxies of the environment are not used, because a proxy resolves names itself. The gateway uses them for its servers, whose
-//! addresses its operator has chosen.
+//! Proxies of the environment are not used, because a proxy resolves names itself. The gateway uses
+//! them for its servers, whose addresses its operator has chosen.
 //!
-//! The guard does not know the public addresses of this machine and of its network. A service that listens there is public to
-//! the guard, so let it check its clients, or close the way with a firewall.
+//! The guard does not know the public addresses of this machine and of its network. A service that
+//! listens there is public to the guard, so let it check its clients, or close the way with a
+//! firewall.
 //!
 //! # Other clients
 //!

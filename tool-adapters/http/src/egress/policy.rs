@@ -63,7 +63,8 @@ impl EgressPolicy {
         Self::default()
     }
 
-    /// Allows a host at every address that its name resolves to, such as `intranet.example` or `fd00::1`, on every port.
+    /// Allows a host at every address that its name resolves to, such as `intranet.example` or
+    /// `fd00::1`, on every port.
     pub fn allow_host(mut self, host: impl AsRef<str>) -> Self {
         let host = host.as_ref();
         match normalised_host(host) {
@@ -91,7 +92,8 @@ impl EgressPolicy {
         self
     }
 
-    /// Allows the loopback addresses of this machine, `127.0.0.0/8` and `::1`, for tests and local services.
+    /// Allows the loopback addresses of this machine, `127.0.0.0/8` and `::1`, for tests and local
+    /// services.
     pub fn allow_loopback(self) -> Self {
         Self {
             loopback: true,
@@ -99,7 +101,8 @@ impl EgressPolicy {
         }
     }
 
-    /// Allows the addresses of NAT64, `64:ff9b::/96`, whose IPv4 address is allowed. A machine without IPv4 needs it.
+    /// Allows the addresses of NAT64, `64:ff9b::/96`, whose IPv4 address is allowed. A machine
+    /// without IPv4 needs it.
     /// [`allow_network`](Self::allow_network) with this range would allow private addresses too.
     pub fn allow_nat64(self) -> Self {
         Self {
@@ -111,8 +114,8 @@ impl EgressPolicy {
     /// Refuses public hosts too, except those that [`allow_host`](Self::allow_host) and
     /// [`allow_network`](Self::allow_network) name. A model that reads foreign texts can then send nothing elsewhere.
     ///
-    /// Names have to be named by `allow_host`: others are not resolved, because a question to a name server carries data
-    /// too. Networks and loopback then allow URLs with addresses only.
+    /// Names have to be named by `allow_host`: others are not resolved, because a question to a
+    /// name server carries data too. Networks and loopback then allow URLs with addresses only.
     pub fn only_allowed(self) -> Self {
         Self {
             only_allowed: true,
@@ -136,8 +139,8 @@ impl EgressPolicy {
         }
     }
 
-    /// Sets the limit of the whole exchange, from the first connection to the last byte behind all redirects. Defaults to
-    /// 30 s.
+    /// Sets the limit of the whole exchange, from the first connection to the last byte behind all
+    /// redirects. Defaults to 30 s.
     pub fn timeout(self, limit: Duration) -> Self {
         Self {
             timeout: limit.min(tool_core::time::CENTURY),
@@ -164,11 +167,13 @@ impl EgressPolicy {
         }
     }
 
-    /// Checks a URL before a request: its scheme, its credentials, and its host as far as it is known without resolution.
+    /// Checks a URL before a request: its scheme, its credentials, and its host as far as it is
+    /// known without resolution.
     ///
     /// # Errors
     ///
-    /// Returns an error if the URL is refused. A name that passes may still resolve to a refused address.
+    /// Returns an error if the URL is refused. A name that passes may still resolve to a refused
+    /// address.
     pub fn check_url(&self, url: &Url) -> Result<(), EgressError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(EgressError::Scheme {
@@ -218,12 +223,13 @@ impl EgressPolicy {
         }
     }
 
-    /// Resolves a host, and returns those of its addresses that are allowed. Connect to one of these, and do not resolve the
-    /// name again: the next answer may be another one.
+    /// Resolves a host, and returns those of its addresses that are allowed. Connect to one of
+    /// these, and do not resolve the name again: the next answer may be another one.
     ///
     /// # Errors
     ///
-    /// Returns an error if the policy does not allow the name, or if it has no address, or none that is allowed.
+    /// Returns an error if the policy does not allow the name, or if it has no address, or none
+    /// that is allowed.
     pub async fn resolve(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, EgressError> {
         let is_allowed = self.is_allowed_host(host);
         if self.only_allowed && !is_allowed && literal(host).is_none() {
@@ -319,8 +325,8 @@ impl EgressPolicy {
             .is_some_and(|network| network.is_proxied(url))
     }
 
-    /// Checks the address of a URL that a proxy resolves, as far as it is known here. One that is not known here is known to the proxy
-    /// only.
+    /// Checks the address of a URL that a proxy resolves, as far as it is known here. One that is
+    /// not known here is known to the proxy only.
     ///
     /// # Errors
     ///

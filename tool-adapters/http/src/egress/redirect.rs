@@ -14,8 +14,8 @@ const PUBLIC_HEADERS: [HeaderName; 6] = [
     header::USER_AGENT,
 ];
 
-/// Returns the request that a redirect asks for, or `None` if the response is not a redirect. `request` is a copy of the
-/// request, which is missing if its body is a stream.
+/// Returns the request that a redirect asks for, or `None` if the response is not a redirect.
+/// `request` is a copy of the request, which is missing if its body is a stream.
 pub(crate) fn next_request(
     response: &Response,
     request: Option<Request>,

@@ -128,7 +128,8 @@ impl EgressResponse {
     ///
     /// # Errors
     ///
-    /// Returns an error if the body is larger than the limit, takes too long, breaks off, or is not such a value.
+    /// Returns an error if the body is larger than the limit, takes too long, breaks off, or is not
+    /// such a value.
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, EgressError> {
         let host = self.host();
         let body = self.bytes().await?;

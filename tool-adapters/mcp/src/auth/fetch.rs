@@ -80,7 +80,8 @@ impl Fetcher {
         &self.http
     }
 
-    /// Parses the URL of a document or an endpoint. It has to be encrypted, unless it is on this machine.
+    /// Parses the URL of a document or an endpoint. It has to be encrypted, unless it is on this
+    /// machine.
     pub(crate) fn parse(&self, what: &str, text: &str) -> Result<Url, FetchError> {
         let refuse = |problem: &str| FetchError::Url(what.to_owned(), problem.to_owned());
         let url = Url::parse(text).map_err(|_| refuse("it is not a URL"))?;

@@ -1,5 +1,5 @@
-//! The way to a token: the server's metadata, the metadata of its authorization server, the registration of the client, and the
-//! consent of a person.
+//! The way to a token: the server's metadata, the metadata of its authorization server, the
+//! registration of the client, and the consent of a person.
 
 use crate::auth::challenge::Challenge;
 use crate::auth::error::LoginError;
@@ -113,7 +113,8 @@ async fn own_issuer(
     })
 }
 
-/// Returns the metadata of a server, which it publishes on its own origin. Returns `None` if there is none.
+/// Returns the metadata of a server, which it publishes on its own origin. Returns `None` if there
+/// is none.
 async fn resource_metadata(
     fetcher: &Fetcher,
     server: &Url,
@@ -165,7 +166,8 @@ pub(crate) struct Flow<'a> {
 }
 
 impl Flow<'_> {
-    /// Returns the scopes to ask for: those of the program, or those that the server needs now and that were granted before.
+    /// Returns the scopes to ask for: those of the program, or those that the server needs now and
+    /// that were granted before.
     fn scopes(&self, needed: &[String], granted: &[String]) -> Vec<String> {
         let base = match () {
             () if !self.login.scopes.is_empty() => &self.login.scopes,
@@ -194,7 +196,8 @@ impl Flow<'_> {
             .token_endpoint
             .as_deref()
             .ok_or_else(|| missing("token endpoint"))?;
-        // Checked here too, as the page is opened in a browser: another scheme would start a program.
+        // Checked here too, as the page is opened in a browser: another scheme would start a
+        // program.
         let token_url = self.fetcher.parse("the token endpoint", token_url)?;
         let auth_url = match (&issuer.authorization_endpoint, &self.login.consent) {
             (Some(url), _) => self.fetcher.parse("the authorization endpoint", url)?,
@@ -246,8 +249,8 @@ impl Flow<'_> {
         Ok(tokens)
     }
 
-    /// Gets new tokens, with the scopes that the server needs beside those that were granted before. Returns them with the
-    /// registration and the scopes that were asked for.
+    /// Gets new tokens, with the scopes that the server needs beside those that were granted
+    /// before. Returns them with the registration and the scopes that were asked for.
     pub(crate) async fn begin(
         &self,
         known: Option<&Registration>,
@@ -268,7 +271,8 @@ impl Flow<'_> {
                 )
             }
             consent => {
-                // Some servers support it and do not say so. A person who registers a client there knows the server.
+                // Some servers support it and do not say so. A person who registers a client there
+                // knows the server.
                 let methods = &self.found.issuer.code_challenge_methods_supported;
                 let may_support = methods.is_empty() && self.login.client.is_some();
                 if !may_support && !methods.iter().any(|method| method == "S256") {
@@ -346,7 +350,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Returns the code of a callback that has this state and comes from the right authorization server.
+    /// Returns the code of a callback that has this state and comes from the right authorization
+    /// server.
     fn code(&self, query: &str, state: &Secret) -> Result<Secret, LoginError> {
         let mut params = CallbackParams::parse(query)?;
         let sent = params.state.take().unwrap_or_default();
@@ -357,7 +362,8 @@ impl Flow<'_> {
         }
         let issuer = &self.found.issuer;
         let is_own = match &params.issuer {
-            // RFC 9207 compares the texts as they are: a server knows how its own metadata spells it.
+            // RFC 9207 compares the texts as they are: a server knows how its own metadata spells
+            // it.
             Some(named) => *named == issuer.issuer,
             None => !issuer.authorization_response_iss_parameter_supported,
         };
@@ -371,8 +377,8 @@ impl Flow<'_> {
         Ok(params.into_code()?)
     }
 
-    /// Returns the client as the authorization server knows it: the one that the program is registered as, its document, or a new
-    /// registration.
+    /// Returns the client as the authorization server knows it: the one that the program is
+    /// registered as, its document, or a new registration.
     async fn register(
         &self,
         redirect_url: &str,
@@ -481,7 +487,8 @@ impl Flow<'_> {
     }
 }
 
-/// Returns true if an authorization server takes the secret of a client in the body of a request only.
+/// Returns true if an authorization server takes the secret of a client in the body of a request
+/// only.
 fn takes_body_only(issuer: &IssuerMetadata) -> bool {
     let supports = |method: &str| {
         issuer

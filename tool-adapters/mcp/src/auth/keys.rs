@@ -1,4 +1,5 @@
-//! The keys with which an issuer signs tokens: fetched from its metadata, kept, and fetched again when a token names another.
+//! The keys with which an issuer signs tokens: fetched from its metadata, kept, and fetched again
+//! when a token names another.
 
 use crate::auth::fetch::Fetcher;
 use crate::auth::metadata::IssuerMetadata;
@@ -107,8 +108,9 @@ impl IssuerCache {
         current.filter(|documents| documents.fetched.elapsed() < KEPT)
     }
 
-    /// Returns the documents. They are fetched first if there are none, or if `are_sufficient` returns false, and meanwhile if they
-    /// are old. Returns `None` if there are none and the issuer cannot be reached.
+    /// Returns the documents. They are fetched first if there are none, or if `are_sufficient`
+    /// returns false, and meanwhile if they are old. Returns `None` if there are none and the
+    /// issuer cannot be reached.
     pub(crate) async fn documents(
         self: &Arc<Self>,
         are_sufficient: impl Fn(&IssuerDocuments) -> bool,

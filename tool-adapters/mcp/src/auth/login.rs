@@ -16,9 +16,10 @@ pub(crate) type Ask = dyn Fn(LoginRequest) -> Asking<Secret> + Send + Sync;
 
 /// A login of OAuth 2.1 at a server, for [`McpClient::oauth`](crate::McpClient::oauth).
 ///
-/// When the server refuses a request for lack of a token, the client reads the server's metadata, finds the authorization server
-/// that it names, registers there if need be, and asks a person to agree in a browser (authorization code with PKCE). Tokens are
-/// issued for this server only, are sent to it only, and are refreshed. If the server needs more scopes for a call, the person is
+/// When the server refuses a request for lack of a token, the client reads the server's metadata,
+/// finds the authorization server that it names, registers there if need be, and asks a person to
+/// agree in a browser (authorization code with PKCE). Tokens are issued for this server only, are
+/// sent to it only, and are refreshed. If the server needs more scopes for a call, the person is
 /// asked again.
 ///
 /// ```
@@ -92,8 +93,8 @@ impl OAuthLogin {
         }
     }
 
-    /// Asks a person in a browser on this machine. `open` shows the page at the request's URL, and the browser comes back to a
-    /// port of this machine, which is open until then.
+    /// Asks a person in a browser on this machine. `open` shows the page at the request's URL, and
+    /// the browser comes back to a port of this machine, which is open until then.
     pub fn browser<F, T, E>(open: F) -> Self
     where
         F: Fn(LoginRequest) -> T + Send + Sync + 'static,
@@ -110,8 +111,9 @@ impl OAuthLogin {
         })
     }
 
-    /// Asks a person in a browser that comes back to a URL of the program, such as `https://app.example/callback`. `ask` shows the
-    /// page at the request's URL, waits for the callback, and returns its URL or its query. The `state` in it is checked here.
+    /// Asks a person in a browser that comes back to a URL of the program, such as
+    /// `https://app.example/callback`. `ask` shows the page at the request's URL, waits for the
+    /// callback, and returns its URL or its query. The `state` in it is checked here.
     pub fn redirect<F, T, E>(redirect_url: impl Into<String>, ask: F) -> Self
     where
         F: Fn(LoginRequest) -> T + Send + Sync + 'static,
@@ -128,7 +130,8 @@ impl OAuthLogin {
         })
     }
 
-    /// Gets tokens for the program itself (client credentials), as a client that is registered at this issuer.
+    /// Gets tokens for the program itself (client credentials), as a client that is registered at
+    /// this issuer.
     pub fn machine(
         issuer: impl Into<String>,
         client_id: impl Into<String>,
@@ -139,7 +142,8 @@ impl OAuthLogin {
             .client_secret(client_secret)
     }
 
-    /// Uses the login that another program keeps in the [`store`](Self::store), and refreshes its tokens. Without one the error is
+    /// Uses the login that another program keeps in the [`store`](Self::store), and refreshes its
+    /// tokens. Without one the error is
     /// [`LoginError::Required`](crate::LoginError::Required) with `hint`, which says how to sign in.
     ///
     /// ```
@@ -153,8 +157,8 @@ impl OAuthLogin {
         Self::new(Consent::Stored(hint.into()))
     }
 
-    /// Sets a client that is registered at an issuer, in place of dynamic registration. Its id and secret are used at this issuer
-    /// only: a server that names another one gets neither.
+    /// Sets a client that is registered at an issuer, in place of dynamic registration. Its id and
+    /// secret are used at this issuer only: a server that names another one gets neither.
     pub fn client(mut self, issuer: impl Into<String>, client_id: impl Into<String>) -> Self {
         self.client = Some(RegisteredClient {
             issuer: issuer.into(),
@@ -172,8 +176,8 @@ impl OAuthLogin {
         self
     }
 
-    /// Sets the URL of the document that describes the client. Authorization servers that support such documents take it for the
-    /// client's id, and need no registration.
+    /// Sets the URL of the document that describes the client. Authorization servers that support
+    /// such documents take it for the client's id, and need no registration.
     pub fn client_metadata(self, url: impl Into<String>) -> Self {
         Self {
             client_metadata: Some(url.into()),
@@ -197,8 +201,9 @@ impl OAuthLogin {
         }
     }
 
-    /// Sets the port of this machine to which a [`browser`](Self::browser) comes back, for a client whose redirect URL,
-    /// `http://127.0.0.1:PORT/callback`, is registered. Defaults to a free port.
+    /// Sets the port of this machine to which a [`browser`](Self::browser) comes back, for a client
+    /// whose redirect URL, `http://127.0.0.1:PORT/callback`, is registered. Defaults to a free
+    /// port.
     pub fn redirect_port(mut self, number: u16) -> Self {
         if let Consent::Browser { port, .. } = &mut self.consent {
             *port = number;
@@ -206,7 +211,8 @@ impl OAuthLogin {
         self
     }
 
-    /// Sets the store of tokens and registrations. Defaults to memory, so that a person signs in once for each client.
+    /// Sets the store of tokens and registrations. Defaults to memory, so that a person signs in
+    /// once for each client.
     pub fn store(self, store: impl LoginStore) -> Self {
         Self {
             store: Arc::new(store),
@@ -214,7 +220,8 @@ impl OAuthLogin {
         }
     }
 
-    /// Sets the time in which a person has to sign in. Defaults to 5 minutes. The limit of the connection and of calls,
+    /// Sets the time in which a person has to sign in. Defaults to 5 minutes. The limit of the
+    /// connection and of calls,
     /// [`McpClient::timeout`](crate::McpClient::timeout), begins anew after it.
     pub fn timeout(self, limit: Duration) -> Self {
         Self {
@@ -223,8 +230,8 @@ impl OAuthLogin {
         }
     }
 
-    /// Sets the rules for requests to authorization servers, whose addresses the server names. By default they go to public
-    /// addresses, and to this machine if the server is on this machine.
+    /// Sets the rules for requests to authorization servers, whose addresses the server names. By
+    /// default they go to public addresses, and to this machine if the server is on this machine.
     pub fn egress(self, policy: EgressPolicy) -> Self {
         Self {
             egress: Some(policy),
@@ -252,8 +259,8 @@ pub struct LoginRequest {
 // The URL is left out, as it contains the state.
 debug_only!(LoginRequest, |this| server: this.server, issuer: this.issuer, scopes: this.scopes);
 
-/// A store of logins, by the server's URL. The texts are secret, and a store that outlives the process has to seal them, for
-/// example with a [`Keyring`](tool_core::agents::Keyring).
+/// A store of logins, by the server's URL. The texts are secret, and a store that outlives the
+/// process has to seal them, for example with a [`Keyring`](tool_core::agents::Keyring).
 ///
 /// ```
 /// use std::error::Error;

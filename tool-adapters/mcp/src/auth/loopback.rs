@@ -41,7 +41,8 @@ impl Loopback {
         })
     }
 
-    /// Waits for the request with this state, and returns its query. Other requests are refused, and change nothing.
+    /// Waits for the request with this state, and returns its query. Other requests are refused,
+    /// and change nothing.
     pub(crate) async fn callback(self, state: &Secret) -> Result<Secret, LoginError> {
         let (sender, callback) = oneshot::channel();
         let ended = CancellationToken::new();

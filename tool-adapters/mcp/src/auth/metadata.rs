@@ -1,4 +1,5 @@
-//! The metadata of protected resources (RFC 9728) and of authorization servers (RFC 8414, OpenID Connect Discovery).
+//! The metadata of protected resources (RFC 9728) and of authorization servers (RFC 8414, OpenID
+//! Connect Discovery).
 
 use crate::auth::fetch::{FetchError, Fetcher};
 use reqwest::Url;
@@ -15,7 +16,8 @@ pub(crate) fn resource_metadata_path(resource: &Url) -> String {
     format!("/.well-known/oauth-protected-resource{path}")
 }
 
-/// Returns the addresses at which an authorization server may publish its metadata, in the order of the specification.
+/// Returns the addresses at which an authorization server may publish its metadata, in the order of
+/// the specification.
 pub(crate) fn issuer_metadata_urls(issuer: &Url) -> Vec<Url> {
     let path = issuer.path().trim_end_matches('/');
     let inserted = |name: &str| format!("/.well-known/{name}{path}");
@@ -194,13 +196,15 @@ impl fmt::Display for Attempts {
     }
 }
 
-/// Returns true if two texts name one issuer. Servers and settings differ by the last slash, which no other server can add.
+/// Returns true if two texts name one issuer. Servers and settings differ by the last slash, which
+/// no other server can add.
 pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
     one.strip_suffix('/').unwrap_or(one) == other.strip_suffix('/').unwrap_or(other)
 }
 
 impl IssuerMetadata {
-    /// Fetches the metadata of an issuer, which has to name this issuer. An address with something else is passed over.
+    /// Fetches the metadata of an issuer, which has to name this issuer. An address with something
+    /// else is passed over.
     pub(crate) async fn fetch(fetcher: &Fetcher, issuer: &str) -> Result<Self, IssuerError> {
         let url = fetcher.parse("the issuer", issuer)?;
         let mut tried = Attempts::default();
@@ -245,7 +249,8 @@ impl IssuerMetadata {
         })
     }
 
-    /// Returns the endpoints that a server has which publishes no metadata, as in revision 2025-03-26.
+    /// Returns the endpoints that a server has which publishes no metadata, as in revision
+    /// 2025-03-26.
     pub(crate) fn of_defaults(server: &Url) -> Self {
         let at = |path: &str| Some(at_path(server, path).to_string());
         Self {

@@ -18,9 +18,10 @@ use tool_core::Secret;
 
 /// A server as a resource that access tokens protect (OAuth 2.1), for [`Server::oauth`](crate::Server::oauth).
 ///
-/// Each request over HTTP needs a bearer token of one of the issuers, issued for this resource. JWTs are checked with the keys of
-/// the issuer, by their signature (RSA, ECDSA or Ed25519), `iss`, `aud`, `exp` and `nbf`. The issuer and the `sub` are the
-/// principal of the session. The server publishes the metadata (RFC 9728) from which clients learn where to get a token.
+/// Each request over HTTP needs a bearer token of one of the issuers, issued for this resource.
+/// JWTs are checked with the keys of the issuer, by their signature (RSA, ECDSA or Ed25519), `iss`,
+/// `aud`, `exp` and `nbf`. The issuer and the `sub` are the principal of the session. The server
+/// publishes the metadata (RFC 9728) from which clients learn where to get a token.
 ///
 /// ```
 /// use tool_adapters::mcp::{OAuthResource, Server};
@@ -49,7 +50,8 @@ pub struct OAuthResource {
 }
 
 impl OAuthResource {
-    /// Creates a resource by the URL under which clients reach the server, with its path. It is the audience of the tokens.
+    /// Creates a resource by the URL under which clients reach the server, with its path. It is the
+    /// audience of the tokens.
     pub fn new(url: impl Into<String>) -> Self {
         let (scopes, tool_scopes, leeway) =
             (BTreeSet::new(), HashMap::new(), Duration::from_secs(30));
@@ -64,14 +66,16 @@ impl OAuthResource {
         }
     }
 
-    /// Adds an issuer of tokens, such as `https://login.example/tenant`, exactly as its tokens name it. Its keys are found in its
-    /// metadata (RFC 8414 or OpenID Connect Discovery). It needs `https`, except on this machine.
+    /// Adds an issuer of tokens, such as `https://login.example/tenant`, exactly as its tokens name
+    /// it. Its keys are found in its metadata (RFC 8414 or OpenID Connect Discovery). It needs
+    /// `https`, except on this machine.
     pub fn issuer(mut self, issuer: impl Into<String>) -> Self {
         self.issuers.push((issuer.into(), None));
         self
     }
 
-    /// Adds an issuer of tokens that may be no JWTs. The server asks the issuer about each of those (RFC 7662), as this client.
+    /// Adds an issuer of tokens that may be no JWTs. The server asks the issuer about each of those
+    /// (RFC 7662), as this client.
     pub fn introspected_issuer(
         mut self,
         issuer: impl Into<String>,
@@ -85,9 +89,9 @@ impl OAuthResource {
         self
     }
 
-    /// Adds an audience that is accepted in place of the URL, for issuers that know the server by another name, such as
-    /// `api://calendar`. A token that another service accepts too can be used against both, so the name has to be this server's
-    /// alone.
+    /// Adds an audience that is accepted in place of the URL, for issuers that know the server by
+    /// another name, such as `api://calendar`. A token that another service accepts too can be used
+    /// against both, so the name has to be this server's alone.
     pub fn audience(mut self, audience: impl Into<String>) -> Self {
         self.audiences.push(audience.into());
         self
@@ -99,8 +103,8 @@ impl OAuthResource {
         self
     }
 
-    /// Adds scopes that calls of a tool need beside those of each request. A client whose token lacks one is answered 403 with
-    /// the scopes, and can ask its user for more.
+    /// Adds scopes that calls of a tool need beside those of each request. A client whose token
+    /// lacks one is answered 403 with the scopes, and can ask its user for more.
     pub fn tool_scopes(
         mut self,
         tool: impl Into<String>,
@@ -121,12 +125,14 @@ impl OAuthResource {
         }
     }
 
-    /// Sets the time by which the clocks of the issuer and of this machine may differ. Defaults to 30 s.
+    /// Sets the time by which the clocks of the issuer and of this machine may differ. Defaults to
+    /// 30 s.
     pub fn leeway(self, leeway: Duration) -> Self {
         Self { leeway, ..self }
     }
 
-    /// Checks the settings. All problems are kept, so that [`Server::bind`](crate::Server::bind) can report them.
+    /// Checks the settings. All problems are kept, so that [`Server::bind`](crate::Server::bind)
+    /// can report them.
     pub(crate) fn gate(self) -> ResourceGate {
         let mut problems = Vec::new();
         let url = self.checked_url(&mut problems);

@@ -17,7 +17,8 @@ use tool_core::Secret;
 const MAX_TOKEN: usize = 16 * 1024;
 /// Maximum number of introspections at once. Further tokens are refused for a moment.
 const MAX_INTROSPECTIONS: usize = 16;
-/// The algorithms of signatures by public keys. A shared key would let every server that checks a token sign one.
+/// The algorithms of signatures by public keys. A shared key would let every server that checks a
+/// token sign one.
 const ALGORITHMS: [Algorithm; 9] = [
     Algorithm::RS256,
     Algorithm::RS384,
@@ -33,8 +34,8 @@ const ALGORITHMS: [Algorithm; 9] = [
 /// The types of access tokens. Many issuers have no type of their own for them.
 const TYPES: [&str; 2] = ["at+jwt", "jwt"];
 
-/// The claims of an access token that [`Server::oauth`](crate::Server::oauth) has checked. They are in the extensions of
-/// the request, for [`Server::principal`](crate::Server::principal).
+/// The claims of an access token that [`Server::oauth`](crate::Server::oauth) has checked. They are
+/// in the extensions of the request, for [`Server::principal`](crate::Server::principal).
 ///
 /// ```
 /// use std::sync::Arc;
@@ -84,7 +85,8 @@ impl AccessClaims {
         &self.issuer
     }
 
-    /// Returns the person or the program that the token was issued for. It is unique at its issuer only.
+    /// Returns the person or the program that the token was issued for. It is unique at its issuer
+    /// only.
     pub fn subject(&self) -> Option<&str> {
         self.text("sub")
     }
@@ -104,8 +106,8 @@ impl AccessClaims {
         self.claims.get(name)
     }
 
-    /// Returns the principal of a session: the issuer and the subject, or else the client. An issuer has neither a blank nor a
-    /// `#`, so that no two are equal.
+    /// Returns the principal of a session: the issuer and the subject, or else the client. An
+    /// issuer has neither a blank nor a `#`, so that no two are equal.
     pub(crate) fn principal(&self) -> Option<String> {
         let subject = self
             .subject()
@@ -126,7 +128,8 @@ impl AccessClaims {
 
 debug_only!(AccessClaims, |this| issuer: this.issuer, subject: this.subject(), scopes: this.scopes);
 
-/// The reason why a token is refused. Its text is the `error_description` of the answer, so it has no quotes.
+/// The reason why a token is refused. Its text is the `error_description` of the answer, so it has
+/// no quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum TokenProblem {
     #[error("the token is malformed")]
@@ -195,7 +198,8 @@ pub(crate) async fn check(
             .ok_or(TokenProblem::Malformed)?;
         introspect(token, issuer, audiences, leeway).await?
     };
-    // The proof of possession (RFC 8705, RFC 9449) is not checked here, so a stolen token would be accepted.
+    // The proof of possession (RFC 8705, RFC 9449) is not checked here, so a stolen token would be
+    // accepted.
     if claims.claim("cnf").is_some() {
         return Err(TokenProblem::Bound);
     }
@@ -206,7 +210,8 @@ pub(crate) async fn check(
         .ok_or(TokenProblem::Claim)
 }
 
-/// Returns the issuer that a JWT names, before its signature is checked. Returns `None` for other tokens.
+/// Returns the issuer that a JWT names, before its signature is checked. Returns `None` for other
+/// tokens.
 fn unchecked_issuer(token: &str) -> Option<String> {
     let mut parts = token.split('.');
     let (_, payload, _) = (parts.next()?, parts.next()?, parts.next()?);
@@ -220,8 +225,9 @@ fn unchecked_issuer(token: &str) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// Returns true if the header of a JWT is that of an access token: a token of another type is for something else, and one that is
-/// compressed, or whose payload is not encoded, is read in another way than it was signed.
+/// Returns true if the header of a JWT is that of an access token: a token of another type is for
+/// something else, and one that is compressed, or whose payload is not encoded, is read in another
+/// way than it was signed.
 fn is_access_token(token: &str) -> bool {
     let header = token
         .split('.')
@@ -245,7 +251,8 @@ async fn check_jwt(
     audiences: &[String],
     leeway: Duration,
 ) -> Result<AccessClaims, TokenProblem> {
-    // A program that has both of the crate's implementations has to choose one, and otherwise gets a panic.
+    // A program that has both of the crate's implementations has to choose one, and otherwise gets
+    // a panic.
     let _ = jsonwebtoken::crypto::aws_lc::DEFAULT_PROVIDER.install_default();
     let header = decode_header(token).map_err(|_| TokenProblem::Algorithm)?;
     if !ALGORITHMS.contains(&header.alg) {

@@ -25,7 +25,8 @@ use tool_core::{Secret, Timestamp, jiff};
 
 /// The time before its end at which a token is refreshed.
 const EARLY: Duration = Duration::from_secs(30);
-/// Maximum number of logins in [`WINDOW`]. A server can refuse every token, and each login disturbs a person.
+/// Maximum number of logins in [`WINDOW`]. A server can refuse every token, and each login disturbs
+/// a person.
 const MAX_LOGINS: usize = 4;
 /// The same for the credentials of a program, which disturb no person.
 const MAX_MACHINE_LOGINS: usize = 120;
@@ -143,7 +144,8 @@ impl ServerTokens {
         self.current.lock().clone()
     }
 
-    /// Returns the token for a request. Returns `None` if there is none yet, so that the server says what it needs.
+    /// Returns the token for a request. Returns `None` if there is none yet, so that the server
+    /// says what it needs.
     pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<Secret>, LoginError> {
         match self.current() {
             Some((token, end)) if !is_over(end) => Ok(Some(token)),
@@ -159,7 +161,8 @@ impl ServerTokens {
         self.run(Some(refused)).await
     }
 
-    /// Gets a token in a task. A request whose time is over does not end it: the next one finds the token.
+    /// Gets a token in a task. A request whose time is over does not end it: the next one finds the
+    /// token.
     async fn run(self: &Arc<Self>, refused: Option<Refused>) -> Result<Option<Secret>, LoginError> {
         let tokens = Arc::clone(self);
         let seen = self.attempts.load(Ordering::Acquire);
@@ -299,7 +302,8 @@ impl ServerTokens {
                 Ok(Some(access))
             }
             Err(LoginError::Refused(reason)) => {
-                // Another process that shares the store may have used the refresh token, which is good once.
+                // Another process that shares the store may have used the refresh token, which is
+                // good once.
                 if let Some(access) = self.take_newer(state).await? {
                     return Ok(Some(access));
                 }

@@ -58,8 +58,8 @@ impl ServerAddress {
         Ok(ServerTokens::new(login, &parse_url(url)?)?)
     }
 
-    /// Connects to the server, and returns its process, if it has one. A server that does not know `initialize` is asked by
-    /// `server/discover`.
+    /// Connects to the server, and returns its process, if it has one. A server that does not know
+    /// `initialize` is asked by `server/discover`.
     pub(crate) async fn connect(
         &mut self,
         changes: ListChanges,
@@ -245,7 +245,8 @@ fn protocol_error(error: &ClientInitializeError, credentials: &Credentials) -> I
     }
 }
 
-/// The variables that a server gets from this process: those that programs need to start, as in the protocol's SDKs.
+/// The variables that a server gets from this process: those that programs need to start, as in the
+/// protocol's SDKs.
 #[cfg(not(windows))]
 const INHERITED: &[&str] = &["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
 #[cfg(windows)]
@@ -264,8 +265,8 @@ const INHERITED: &[&str] = &[
     "USERPROFILE",
 ];
 
-/// Removes this process's variables from a command, except for [`INHERITED`] and named ones. Variables that were set on the
-/// command stay.
+/// Removes this process's variables from a command, except for [`INHERITED`] and named ones.
+/// Variables that were set on the command stay.
 fn clean_environment(command: &mut Command, from_parent: &[String]) {
     let own = command
         .get_envs()

@@ -1,4 +1,5 @@
-//! The results of a server's tools, as outputs of tools, and the errors of answers that cannot be read.
+//! The results of a server's tools, as outputs of tools, and the errors of answers that cannot be
+//! read.
 
 use crate::original::{self, Removed};
 use rmcp::model::{
@@ -149,7 +150,8 @@ impl<'a> Answer<'a> {
         Self::of_value(serde_json::from_str(result).ok()?, removed)
     }
 
-    /// Reads a result that has parts of an unknown kind, which are kept as text, or members of another form, which are left out.
+    /// Reads a result that has parts of an unknown kind, which are kept as text, or members of
+    /// another form, which are left out.
     fn of_value(mut result: Value, removed: &[Removed]) -> Option<Self> {
         let members = result.as_object_mut()?;
         let is_error = members.get("isError").and_then(Value::as_bool);
@@ -192,7 +194,8 @@ impl<'a> Answer<'a> {
         })
     }
 
-    /// Converts the result of a tool of this server. It is checked before it is cut to the maximum size of a result.
+    /// Converts the result of a tool of this server. It is checked before it is cut to the maximum
+    /// size of a result.
     pub(crate) fn into_output(
         self,
         server: &str,
@@ -255,8 +258,8 @@ impl<'a> Answer<'a> {
     }
 }
 
-/// Returns true if the parts are the data as JSON, or the value that a server has wrapped as `{"result": ..}`, as most servers send it
-/// again for older clients.
+/// Returns true if the parts are the data as JSON, or the value that a server has wrapped as
+/// `{"result": ..}`, as most servers send it again for older clients.
 fn repeats(parts: &[Content], data: &Value) -> bool {
     let [Content::Text { text }] = parts else {
         return false;

@@ -8,8 +8,9 @@ use tool_core::RunContext;
 
 /// The budget of a server's requests to the host's model.
 ///
-/// Tokens are those that are read and written. A request is charged its maximum in advance, and corrected to the usage that the
-/// host's handler reports. Without one, the maximum stays charged. Calls outside a session share the budget of one.
+/// Tokens are those that are read and written. A request is charged its maximum in advance, and
+/// corrected to the usage that the host's handler reports. Without one, the maximum stays charged.
+/// Calls outside a session share the budget of one.
 ///
 /// ```
 /// use tool_adapters::mcp::{McpClient, SamplingBudget};
@@ -32,7 +33,8 @@ pub(crate) struct Amount {
 }
 
 impl SamplingBudget {
-    /// Creates a budget of this many requests and tokens for a session. One call may have all of them.
+    /// Creates a budget of this many requests and tokens for a session. One call may have all of
+    /// them.
     pub const fn new(requests: u32, tokens: u64) -> Self {
         let session = Amount { requests, tokens };
         Self {
@@ -69,8 +71,8 @@ impl Spending {
         admitted
     }
 
-    /// Counts a request, and charges up to `wanted` tokens, of which at least `least` have to be left. Returns the tokens, or what
-    /// is spent.
+    /// Counts a request, and charges up to `wanted` tokens, of which at least `least` have to be
+    /// left. Returns the tokens, or what is spent.
     fn charge(&self, limit: Amount, least: u64, wanted: u64) -> Result<u64, &'static str> {
         let mut spent = self.0.lock();
         let left = limit.tokens.saturating_sub(spent.sampled.tokens);
@@ -138,7 +140,8 @@ impl ServerSpending {
         self.of_session(ctx).ask(limit)
     }
 
-    /// Charges a request of a call. At least `least` tokens have to be left, and `wanted` are charged if so many are left.
+    /// Charges a request of a call. At least `least` tokens have to be left, and `wanted` are
+    /// charged if so many are left.
     pub(crate) fn charge<'a>(
         &self,
         ctx: &RunContext,

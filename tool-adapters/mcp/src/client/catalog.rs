@@ -139,7 +139,8 @@ impl RemoteServer {
             .is_some_and(|info| info.capabilities.completions.is_some())
     }
 
-    /// Returns the declarations of a kind. A list that fails ends there, as the tools of its server are still of use.
+    /// Returns the declarations of a kind. A list that fails ends there, as the tools of its server
+    /// are still of use.
     async fn listed<T: Listable>(&self, connection: &ServerConnection) -> Vec<Listed<T>> {
         let has_list = match T::LIST.kind {
             Declaration::Prompt => Self::has_prompts(connection),
@@ -162,7 +163,8 @@ impl RemoteServer {
         items
     }
 
-    /// Returns a declaration in which keys are masked. Quarantines one with a key in its name, by which the server knows it.
+    /// Returns a declaration in which keys are masked. Quarantines one with a key in its name, by
+    /// which the server knows it.
     fn masked<T: Listable>(&self, declared: Declared<T>) -> Option<Listed<T>> {
         let credentials = &self.options.credentials;
         let fingerprint = Fingerprint::of_declared(&declared, T::LIST.kind);
@@ -333,7 +335,8 @@ impl RemoteServer {
         )
     }
 
-    /// Sends a request within the limits of a run. Returns the text of the answer as it is passed on, with keys masked.
+    /// Sends a request within the limits of a run. Returns the text of the answer as it is passed
+    /// on, with keys masked.
     async fn answer(
         &self,
         ctx: &RunContext,

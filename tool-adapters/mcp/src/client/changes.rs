@@ -17,8 +17,8 @@ pub enum ServerChange {
     Resources,
     /// The resource with this URI, to which the host has [subscribed](crate::ImportedToolset::subscribe). The URI comes from the server.
     Resource(String),
-    /// Changes that are not known, because 64 others were waiting, or a stream of changes (revision 2026-07-28) had ended. Read
-    /// again what matters.
+    /// Changes that are not known, because 64 others were waiting, or a stream of changes (revision
+    /// 2026-07-28) had ended. Read again what matters.
     Missed,
 }
 
@@ -49,7 +49,8 @@ impl ChangeSender {
 pub struct ServerChanges(Receiver<ServerChange>);
 
 impl ServerChanges {
-    /// Waits for the next change. Returns `None` once the toolset is dropped. Dropping the future loses no change.
+    /// Waits for the next change. Returns `None` once the toolset is dropped. Dropping the future
+    /// loses no change.
     pub async fn next(&mut self) -> Option<ServerChange> {
         match self.0.recv().await {
             Ok(change) => Some(change),

@@ -50,7 +50,8 @@ pub(crate) struct Credentials {
     pub(crate) egress: Option<tool_adapters_http::egress::EgressPolicy>,
     /// Asks for a token by the one that was refused. The error is a text.
     flight: SingleFlight<Option<Token>, Result<Token, String>>,
-    /// The texts that are masked: the values of headers, the keys in the URL or the command, and the last tokens.
+    /// The texts that are masked: the values of headers, the keys in the URL or the command, and
+    /// the last tokens.
     secrets: Mutex<Vec<(Token, SecretKind)>>,
 }
 
@@ -88,8 +89,8 @@ impl Credentials {
         self.secrets(|text, kind| kind != SecretKind::Word && text.len() >= MIN_KEY)
     }
 
-    /// Returns true if the name of a tool, or a name in its schemas, has a key. The server knows both by these names only, so
-    /// that they cannot be masked.
+    /// Returns true if the name of a tool, or a name in its schemas, has a key. The server knows
+    /// both by these names only, so that they cannot be masked.
     pub(crate) fn is_in_names(&self, tool: &Tool) -> bool {
         let keys = self.keys();
         let mut schemas = [Some(&tool.input_schema), tool.output_schema.as_ref()]
@@ -164,7 +165,8 @@ impl Credentials {
         wanted
     }
 
-    /// Returns a text of the server for a person or a log: on one line, cut, and with secrets masked.
+    /// Returns a text of the server for a person or a log: on one line, cut, and with secrets
+    /// masked.
     pub(crate) fn display(&self, text: &str) -> String {
         truncate(
             &escape_invisible(&truncate(&self.redact(text), MAX_LINE)),
@@ -210,8 +212,9 @@ impl Credentials {
         }
     }
 
-    /// Notes a text of a command that may be a secret. One that is named for a key is masked as a whole, and so is a token after its
-    /// scheme. Of any other text the words are masked that look like keys, as ordinary ones are part of what a server says.
+    /// Notes a text of a command that may be a secret. One that is named for a key is masked as a
+    /// whole, and so is a token after its scheme. Of any other text the words are masked that look
+    /// like keys, as ordinary ones are part of what a server says.
     fn add_masked(&self, text: &str, is_named: bool, kind: SecretKind) {
         let words = text.split_whitespace().collect::<Vec<_>>();
         if is_named {
@@ -355,7 +358,8 @@ impl Credentials {
         error
     }
 
-    /// Waits until a connection has taken too long. The time in which a person signs in does not count.
+    /// Waits until a connection has taken too long. The time in which a person signs in does not
+    /// count.
     pub(crate) async fn time_out(&self, limit: Duration) {
         sleep(limit).await;
         #[cfg(feature = "auth")]
@@ -377,7 +381,8 @@ impl Credentials {
                 },
             );
         }
-        // The name of a user, segments of the path, and values that are not named for a key, are ordinary words.
+        // The name of a user, segments of the path, and values that are not named for a key, are
+        // ordinary words.
         let named = |pair: &&str| {
             is_secret_name(&base_url::decode(
                 pair.split('=').next().unwrap_or_default(),

@@ -1,8 +1,9 @@
 //! Tool calls that do not pass through rmcp.
 //!
-//! rmcp hands a request from task to task on its way to the server, and the answer on its way back. A tool call is written by the
-//! task that makes it instead, and the answer goes straight to that task, however it arrives. All other messages stay with
-//! rmcp, also those that come in the stream of a call.
+//! rmcp hands a request from task to task on its way to the server, and the answer on its way back.
+//! A tool call is written by the task that makes it instead, and the answer goes straight to that
+//! task, however it arrives. All other messages stay with rmcp, also those that come in the stream
+//! of a call.
 
 use crate::client::http_answer::{Events, HttpError, Posted, too_long_event};
 use crate::client::http_client::{AuthorizedClient, SessionHeaders};
@@ -27,7 +28,8 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
-/// The calls of a connection that wait for their answer, and the way to the server. Clones are the same.
+/// The calls of a connection that wait for their answer, and the way to the server. Clones are the
+/// same.
 #[derive(Clone, Default)]
 pub(crate) struct DirectCalls(Arc<SharedCalls>);
 
@@ -96,13 +98,15 @@ impl<'a> Call<'a> {
     }
 }
 
-/// The ids of calls begin here, far from those that rmcp counts from 0, and fit into 32 bits for a thousand million calls.
+/// The ids of calls begin here, far from those that rmcp counts from 0, and fit into 32 bits for a
+/// thousand million calls.
 const FIRST_ID: i64 = 1_000_000_000;
 
 /// The messages in the streams of calls that may wait for rmcp.
 const CAPACITY: usize = 64;
 
-/// The times that a stream is requested again that ended before its answer, and the first pause before it.
+/// The times that a stream is requested again that ended before its answer, and the first pause
+/// before it.
 const MAX_RESUMED: u32 = 5;
 const RESUME_PAUSE: Duration = Duration::from_secs(1);
 
@@ -131,7 +135,8 @@ impl DirectCalls {
         _ = self.0.way.set(Way::Lines(writer));
     }
 
-    /// Makes the calls by requests over HTTP. Returns the messages in their streams that rmcp handles.
+    /// Makes the calls by requests over HTTP. Returns the messages in their streams that rmcp
+    /// handles.
     pub(crate) fn over_http(&self, client: AuthorizedClient) -> Receiver<ServerJsonRpcMessage> {
         let (others, received) = channel(CAPACITY);
         _ = self.0.way.set(Way::Http(client, others));
@@ -231,7 +236,8 @@ impl DirectCalls {
         Ok((EndOnDrop(self, number), answer))
     }
 
-    /// Passes on the messages of a call's stream up to its answer. A stream that ends before is requested again.
+    /// Passes on the messages of a call's stream up to its answer. A stream that ends before is
+    /// requested again.
     async fn follow(
         &self,
         mut events: Events,
@@ -320,7 +326,8 @@ pub(crate) fn is_call(id: &RequestId) -> bool {
     number(id).is_some_and(|number| number >= FIRST_ID)
 }
 
-/// Returns true if a message answers a request. The error of a message whose id was not read answers any.
+/// Returns true if a message answers a request. The error of a message whose id was not read
+/// answers any.
 pub(crate) fn answers(message: &ServerJsonRpcMessage, id: &RequestId) -> bool {
     match message {
         ServerJsonRpcMessage::Response(response) => number(&response.id) == number(id),

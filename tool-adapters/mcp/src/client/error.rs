@@ -23,7 +23,8 @@ pub enum ImportError {
     Ended {
         /// The status of the process, such as `exit status: 1`.
         status: String,
-        /// Up to 5 last lines of its standard error, escaped and with secrets masked, of up to 200 characters each.
+        /// Up to 5 last lines of its standard error, escaped and with secrets masked, of up to 200
+        /// characters each.
         lines: String,
     },
     /// The server could not be reached, or refused the connection.
@@ -43,10 +44,12 @@ pub enum ImportError {
         /// The host of the URL.
         host: String,
     },
-    /// A header that [`McpClient::header`](super::McpClient::header) set has an invalid name or value.
+    /// A header that [`McpClient::header`](super::McpClient::header) set has an invalid name or
+    /// value.
     #[error("invalid name or value of the header `{0}`; a value has visible ASCII characters only")]
     Header(String),
-    /// Parts of the server's default name are masked, so that other servers may have the same name, and their pins.
+    /// Parts of the server's default name are masked, so that other servers may have the same name,
+    /// and their pins.
     #[error(
         "`{name}` is not the name of one server only, as keys are masked in it; set one with `McpClient::name` to use pins"
     )]
@@ -66,8 +69,8 @@ pub enum ImportError {
     Pins(#[from] PinError),
 }
 
-/// Returns the text of a connection's error and of its causes that it does not repeat, without the names that rmcp, reqwest and
-/// hyper give to their steps.
+/// Returns the text of a connection's error and of its causes that it does not repeat, without the
+/// names that rmcp, reqwest and hyper give to their steps.
 pub(crate) fn text_with_causes(error: &(dyn Error + 'static)) -> String {
     const MAX_CAUSES: usize = 8;
     let mut text = String::new();
@@ -93,7 +96,8 @@ fn cause_of<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a (dyn Error + 'st
     }
 }
 
-/// Returns the text of an error without its causes. It is empty for one that only names a step of which the cause says more.
+/// Returns the text of an error without its causes. It is empty for one that only names a step of
+/// which the cause says more.
 fn text_of(error: &(dyn Error + 'static)) -> String {
     const STEPS: [&str; 3] = ["tcp connect error", "dns error", "error resolving DNS"];
     if let Some(error) = error.downcast_ref::<HttpError>() {

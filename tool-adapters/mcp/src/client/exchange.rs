@@ -1,5 +1,5 @@
-//! A request to a server on behalf of a run, and what the server sends meanwhile: progress, which becomes updates of the run, and
-//! requests, which the run answers.
+//! A request to a server on behalf of a run, and what the server sends meanwhile: progress, which
+//! becomes updates of the run, and requests, which the run answers.
 
 use crate::client::budget::Spending;
 use crate::client::direct::DirectError;
@@ -41,7 +41,8 @@ pub(crate) enum Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Returns the request as rmcp sends it. Boxed, as it would be the largest part of the future of a call.
+    /// Returns the request as rmcp sends it. Boxed, as it would be the largest part of the future
+    /// of a call.
     fn to_request(self) -> Box<ClientRequest> {
         Box::new(match self {
             Self::Call(params) => {
@@ -64,7 +65,8 @@ pub(crate) struct RunState {
 /// The rounds of input that a server may require for a request.
 const MAX_ROUNDS: u32 = 8;
 
-/// The pause before a request is repeated for which the server requires no input, which doubles with each round.
+/// The pause before a request is repeated for which the server requires no input, which doubles
+/// with each round.
 const STATE_PAUSE: Duration = Duration::from_millis(100);
 
 /// The connections over which a task may be looked for again.
@@ -81,7 +83,8 @@ impl Exchange<'_> {
         }
     }
 
-    /// Runs an exchange, until the run's deadline or its cancellation. Without a deadline it has the client's time limit.
+    /// Runs an exchange, until the run's deadline or its cancellation. Without a deadline it has
+    /// the client's time limit.
     pub(crate) async fn within_limits<T>(
         &self,
         work: impl Future<Output = Result<T, ToolError>>,
@@ -113,8 +116,9 @@ impl Exchange<'_> {
         }
     }
 
-    /// Sends a request, and repeats it with the input that the server requires (revision 2026-07-28), or once after the user has
-    /// agreed to the pages that it requires (revision 2025-11-25).
+    /// Sends a request, and repeats it with the input that the server requires (revision
+    /// 2026-07-28), or once after the user has agreed to the pages that it requires (revision
+    /// 2025-11-25).
     pub(crate) async fn converse(
         &self,
         connection: &ServerConnection,
@@ -193,7 +197,8 @@ impl Exchange<'_> {
         Ok(Some(responses))
     }
 
-    /// Runs a call as a task, and as another one after the user has agreed to the pages that it requires.
+    /// Runs a call as a task, and as another one after the user has agreed to the pages that it
+    /// requires.
     pub(crate) async fn run_task(
         &self,
         connection: &Arc<ServerConnection>,
@@ -207,7 +212,8 @@ impl Exchange<'_> {
         requests::after_pages(self.attempt_task(Arc::clone(connection), params).await)
     }
 
-    /// Runs a call as a task. When the connection is lost, the task is looked for over the next one.
+    /// Runs a call as a task. When the connection is lost, the task is looked for over the next
+    /// one.
     async fn attempt_task(
         &self,
         mut connection: Arc<ServerConnection>,
@@ -278,8 +284,8 @@ impl Exchange<'_> {
         answer
     }
 
-    /// Sends a request, and describes it on the span of the run. Dropping the future notifies the server that the request is
-    /// cancelled.
+    /// Sends a request, and describes it on the span of the run. Dropping the future notifies the
+    /// server that the request is cancelled.
     async fn send(
         &self,
         connection: &ServerConnection,
@@ -358,7 +364,8 @@ impl Exchange<'_> {
         _ = sender.send(answered);
     }
 
-    /// Reports a message of the server as an update of the run. Requests after the answer are dropped.
+    /// Reports a message of the server as an update of the run. Requests after the answer are
+    /// dropped.
     fn report(&self, message: CallMessage) {
         match message {
             CallMessage::Progress(update) => self.report_progress(&update),

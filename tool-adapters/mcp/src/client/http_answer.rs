@@ -1,6 +1,7 @@
 //! The answers of a server to what is sent to it over HTTP.
 //!
-//! rmcp's client reads JSON as each type of answer in turn, and does not tell the size of an answer that is too long.
+//! rmcp's client reads JSON as each type of answer in turn, and does not tell the size of an answer
+//! that is too long.
 
 use crate::client::answer::{MAX_MESSAGE, too_long, too_many_values};
 use futures_util::StreamExt;
@@ -50,7 +51,8 @@ pub(crate) enum Posted {
 /// The events of a stream.
 pub(crate) type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// Fails if a server wants another token. Some servers answer in the same way if they do not know the session.
+/// Fails if a server wants another token. Some servers answer in the same way if they do not know
+/// the session.
 pub(crate) async fn check_token(
     response: Response<Body>,
     has_session: bool,
@@ -89,7 +91,8 @@ pub(crate) fn refused(status: StatusCode, text: &str) -> HttpError {
     StreamableHttpError::UnexpectedServerResponse(format!("HTTP {status}: {text}").into())
 }
 
-/// Reads the answer to a request of the protocol, or to another message. In a session, fails if the server does not know it.
+/// Reads the answer to a request of the protocol, or to another message. In a session, fails if the
+/// server does not know it.
 pub(crate) async fn read(
     response: Response<Body>,
     is_request: bool,
@@ -130,7 +133,8 @@ pub(crate) async fn read(
     ))
 }
 
-/// The words of servers for a session that they do not know, in lower case. The protocol has 404 alone for it.
+/// The words of servers for a session that they do not know, in lower case. The protocol has 404
+/// alone for it.
 const LOST_SESSION: [&str; 12] = [
     "no valid session",
     "session not found",
@@ -146,7 +150,8 @@ const LOST_SESSION: [&str; 12] = [
     "session id not found",
 ];
 
-/// Returns true if a refusal of a message in a session says that the server does not know the session.
+/// Returns true if a refusal of a message in a session says that the server does not know the
+/// session.
 fn is_lost_session(status: StatusCode, text: &[u8]) -> bool {
     match status {
         StatusCode::NOT_FOUND | StatusCode::GONE => true,
@@ -235,7 +240,8 @@ pub(crate) fn events(response: Response<Body>) -> Events {
     let mut has_failed = false;
     let mut chunks = reqwest::Response::from(response).bytes_stream();
     let chunks = poll_fn_stream(move |cx| {
-        // Chunks that bring no event, such as comments, are there at once, and the deadline needs its turn.
+        // Chunks that bring no event, such as comments, are there at once, and the deadline needs
+        // its turn.
         let budget = ready!(poll_proceed(cx));
         let chunk = ready!(chunks.poll_next_unpin(cx));
         budget.made_progress();

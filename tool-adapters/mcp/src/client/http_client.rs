@@ -165,8 +165,8 @@ impl AuthorizedClient {
         direct::result(message)
     }
 
-    /// Reads the text of an event in the stream of a request. One that cannot be read is the error of the request, if it may be the
-    /// answer.
+    /// Reads the text of an event in the stream of a request. One that cannot be read is the error
+    /// of the request, if it may be the answer.
     pub(crate) fn read_event(
         &self,
         text: &[u8],
@@ -289,7 +289,8 @@ impl AuthorizedClient {
             .map_err(StreamableHttpError::Client)
     }
 
-    /// Sends a request with a token. If the server refuses the token, sends it once more with a new one.
+    /// Sends a request with a token. If the server refuses the token, sends it once more with a new
+    /// one.
     async fn authorized<T, F>(
         &self,
         send: impl Fn(Option<String>) -> F + Send + Sync,
@@ -319,7 +320,8 @@ impl AuthorizedClient {
         }
     }
 
-    /// Returns an error without the URL and without what the server repeats of the request's secrets.
+    /// Returns an error without the URL and without what the server repeats of the request's
+    /// secrets.
     fn masked(&self, error: HttpError) -> HttpError {
         match error {
             // The cause says why nothing was reached, and rmcp would drop it.
@@ -350,8 +352,8 @@ impl AuthorizedClient {
         }
     }
 
-    /// Returns the events of a stream for rmcp, which gets the messages as they were read. One that is too long or cannot be read is
-    /// the error of the stream's request, once.
+    /// Returns the events of a stream for rmcp, which gets the messages as they were read. One that
+    /// is too long or cannot be read is the error of the stream's request, once.
     fn events_for_rmcp(&self, events: Events, stream: Option<RequestId>) -> Events {
         let client = self.clone();
         let mut unanswered = stream.clone();
@@ -457,7 +459,8 @@ impl StreamableHttpClient for AuthorizedClient {
             Posted::Text(text, session) => {
                 opened = session;
                 match self.reader.read(&text) {
-                    // The answer to a request has its error, also if the server could not read the id.
+                    // The answer to a request has its error, also if the server could not read the
+                    // id.
                     Ok(ServerJsonRpcMessage::Error(error)) => Err(error.error),
                     Ok(message) => Ok(message),
                     Err(error) => Err(error.into()),

@@ -132,12 +132,14 @@ impl McpClient {
     /// standard error is logged at `debug`. Keys belong into variables: all users of the machine can read the arguments of a
     /// process, so a warning is logged if one looks like a key.
     ///
-    /// A process that has ended is started again by the next call, after at least 250 ms. One that ends 6 times without an answer
-    /// to a call rests for a minute. A call that was under way is sent once more if its tool only reads or is idempotent by its own
-    /// hints; the outcome of others is `UNKNOWN`. The process is stopped when the toolset is closed or dropped.
+    /// A process that has ended is started again by the next call, after at least 250 ms. One that
+    /// ends 6 times without an answer to a call rests for a minute. A call that was under way is
+    /// sent once more if its tool only reads or is idempotent by its own hints; the outcome of
+    /// others is `UNKNOWN`. The process is stopped when the toolset is closed or dropped.
     ///
-    /// On Unix it leads a process group, which ends with it. A Ctrl-C in a terminal reaches this program only: the server
-    /// sees the end of its input, and is killed with its group if the program drops its runtime.
+    /// On Unix it leads a process group, which ends with it. A Ctrl-C in a terminal reaches this
+    /// program only: the server sees the end of its input, and is killed with its group if the
+    /// program drops its runtime.
     pub fn command(command: Command) -> Self {
         let (name, _) = names::of_command(&command);
         Self::new(ServerAddress::Command(command, Vec::new()), name)
@@ -166,8 +168,8 @@ impl McpClient {
         self
     }
 
-    /// Connects to a server over streamable HTTP. A URL without a scheme is `https`, and `http` for loopback hosts.
-    /// Redirects to another origin are not followed.
+    /// Connects to a server over streamable HTTP. A URL without a scheme is `https`, and `http` for
+    /// loopback hosts. Redirects to another origin are not followed.
     pub fn url(url: impl Into<String>) -> Self {
         let url = url.into();
         let name =
@@ -175,17 +177,17 @@ impl McpClient {
         Self::new(ServerAddress::Url(url), name)
     }
 
-    /// Allows requests with a key over `http` to other machines. By default they are refused, because anyone on the way can
-    /// read the key.
+    /// Allows requests with a key over `http` to other machines. By default they are refused,
+    /// because anyone on the way can read the key.
     pub fn allow_unencrypted(mut self) -> Self {
         self.credentials.allow_unencrypted = true;
         self
     }
 
-    /// Allows connections over HTTP to the hosts and addresses of a policy only, for a URL that the program does not choose itself,
-    /// such as one that a user has entered. A name is checked when it is resolved, and the
-    /// connection goes to the checked address. No proxy is used. The policy's limits of size and time are not used. By default
-    /// every host is allowed.
+    /// Allows connections over HTTP to the hosts and addresses of a policy only, for a URL that the
+    /// program does not choose itself, such as one that a user has entered. A name is checked when
+    /// it is resolved, and the connection goes to the checked address. No proxy is used. The
+    /// policy's limits of size and time are not used. By default every host is allowed.
     ///
     /// ```
     /// use tool_adapters::egress::EgressPolicy;
@@ -199,8 +201,9 @@ impl McpClient {
         self
     }
 
-    /// Sends a header with each request over HTTP. Its value appears in no error, log or name, and is wiped from memory. If
-    /// the name is one of a key, such as `X-Api-Key`, the value is masked in results too.
+    /// Sends a header with each request over HTTP. Its value appears in no error, log or name, and
+    /// is wiped from memory. If the name is one of a key, such as `X-Api-Key`, the value is masked
+    /// in results too.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.credentials
             .headers
@@ -214,9 +217,10 @@ impl McpClient {
         self.header("authorization", value)
     }
 
-    /// Sends the bearer token that a function returns. It is called for each request, so it should keep its token. If the
-    /// server refuses a token with 401, the function is called once more, with that token, and has to return another.
-    /// Requests at the same time share one call. The function runs in a task, for at most 30 s, and a panic is an error.
+    /// Sends the bearer token that a function returns. It is called for each request, so it should
+    /// keep its token. If the server refuses a token with 401, the function is called once more,
+    /// with that token, and has to return another. Requests at the same time share one call. The
+    /// function runs in a task, for at most 30 s, and a panic is an error.
     ///
     /// ```
     /// use tool_adapters::mcp::McpClient;
@@ -263,31 +267,34 @@ impl McpClient {
         )
     }
 
-    /// Sets the server's name, which is the id of the toolset and the key of its pins. Defaults to the command or the
-    /// URL, in which arguments, values and segments that may be keys are masked. The name that the server gives itself is not used.
+    /// Sets the server's name, which is the id of the toolset and the key of its pins. Defaults to
+    /// the command or the URL, in which arguments, values and segments that may be keys are masked.
+    /// The name that the server gives itself is not used.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         (self.options.name, self.has_name) = (name.into(), true);
         self
     }
 
-    /// Sets a prefix for the names of tools and prompts, followed by `_`, so that they do not clash with others. Resources keep
-    /// their URIs.
+    /// Sets a prefix for the names of tools and prompts, followed by `_`, so that they do not clash
+    /// with others. Resources keep their URIs.
     ///
-    /// A name with spaces or with letters beyond ASCII gets `_` in their place, and one of more than 64 characters is cut and ends in a
-    /// hash. Calls go to the server under its own name.
+    /// A name with spaces or with letters beyond ASCII gets `_` in their place, and one of more
+    /// than 64 characters is cut and ends in a hash. Calls go to the server under its own name.
     pub fn prefix(mut self, prefix: impl Into<String>) -> Self {
         self.offer.prefix = Some(prefix.into());
         self
     }
 
-    /// Sets the pins against which declarations are checked. Defaults to pins in memory, which end with the connection.
-    /// Needs a [`name`](Self::name) if parts of the default name are masked, as other servers could have it too.
+    /// Sets the pins against which declarations are checked. Defaults to pins in memory, which end
+    /// with the connection. Needs a [`name`](Self::name) if parts of the default name are masked,
+    /// as other servers could have it too.
     pub fn pins(mut self, pins: Pins) -> Self {
         (self.options.pins, self.has_pins) = (pins, true);
         self
     }
 
-    /// Imports only tools that are already pinned. By default a tool is trusted and pinned at its first use.
+    /// Imports only tools that are already pinned. By default a tool is trusted and pinned at its
+    /// first use.
     pub fn pinned_only(self) -> Self {
         Self {
             options: RemoteOptions {
@@ -298,8 +305,8 @@ impl McpClient {
         }
     }
 
-    /// Probes whether the server speaks revision 2026-07-28, and falls back to older revisions. By default the newest
-    /// revision that begins with `initialize` is used.
+    /// Probes whether the server speaks revision 2026-07-28, and falls back to older revisions. By
+    /// default the newest revision that begins with `initialize` is used.
     pub fn probe(self) -> Self {
         Self {
             options: RemoteOptions {
@@ -310,7 +317,8 @@ impl McpClient {
         }
     }
 
-    /// Sets the time limit for connecting and for each call, in a session or outside. Defaults to 30 s. In a session
+    /// Sets the time limit for connecting and for each call, in a session or outside. Defaults to
+    /// 30 s. In a session
     /// [`map_tools`](Self::map_tools) can set another limit for a tool.
     pub fn timeout(self, limit: Duration) -> Self {
         Self {
@@ -322,7 +330,8 @@ impl McpClient {
         }
     }
 
-    /// Does not send the `baggage` of the trace, which names the run and the customer. The parent span is still sent.
+    /// Does not send the `baggage` of the trace, which names the run and the customer. The parent
+    /// span is still sent.
     pub fn without_baggage(self) -> Self {
         Self {
             options: RemoteOptions {
@@ -333,14 +342,17 @@ impl McpClient {
         }
     }
 
-    /// Allows the server to ask the user by forms (`elicitation/create`) while it is called. By default it is refused.
+    /// Allows the server to ask the user by forms (`elicitation/create`) while it is called. By
+    /// default it is refused.
     ///
     /// The question goes to the session of the call, and the host's
     /// [`on_question`](tool_core::session::RuntimeBuilder::on_question) shows it. Its message begins with the server's name,
-    /// and its form is checked and bounded ([`RawQuestion`](tool_core::call::RawQuestion)). The limits on questions are the
-    /// policy's. A server that asks for passwords or keys breaks the protocol, and the user should decline.
+    /// and its form is checked and bounded ([`RawQuestion`](tool_core::call::RawQuestion)). The
+    /// limits on questions are the policy's. A server that asks for passwords or keys breaks the
+    /// protocol, and the user should decline.
     ///
-    /// A request that does not tell to which of several calls in flight it belongs is refused. Over HTTP it does.
+    /// A request that does not tell to which of several calls in flight it belongs is refused. Over
+    /// HTTP it does.
     ///
     /// ```no_run
     /// use std::process::Command;
@@ -363,25 +375,28 @@ impl McpClient {
         self
     }
 
-    /// Allows the server to send the user to a page, such as for signing in, while it is called. By default it is refused.
+    /// Allows the server to send the user to a page, such as for signing in, while it is called. By
+    /// default it is refused.
     ///
-    /// The host's handler gets a [`Question`](tool_core::call::Question) with a `url`. The address is `https`, or on this
-    /// machine, and its host is written in ASCII. A request that the server answers with the error -32042, because the user has
-    /// to be on up to 8 pages before, is made again once after the user has agreed to all of them.
+    /// The host's handler gets a [`Question`](tool_core::call::Question) with a `url`. The address
+    /// is `https`, or on this machine, and its host is written in ASCII. A request that the server
+    /// answers with the error -32042, because the user has to be on up to 8 pages before, is made
+    /// again once after the user has agreed to all of them.
     pub fn allow_url_elicitation(mut self) -> Self {
         self.options.rights.urls = true;
         self
     }
 
-    /// Sets the number of questions that the server may ask in a session, of both kinds. Defaults to 100. The policy bounds those
-    /// of a call.
+    /// Sets the number of questions that the server may ask in a session, of both kinds. Defaults
+    /// to 100. The policy bounds those of a call.
     pub fn max_questions(mut self, per_session: u32) -> Self {
         self.options.rights.questions = Some(per_session);
         self
     }
 
-    /// Allows the server to ask the host's model (`sampling/createMessage`) while it is called, within a budget. By default it
-    /// is refused, because the host pays for it, and the server's text may be made to mislead the model or the user.
+    /// Allows the server to ask the host's model (`sampling/createMessage`) while it is called,
+    /// within a budget. By default it is refused, because the host pays for it, and the server's
+    /// text may be made to mislead the model or the user.
     ///
     /// The request goes to the session of the call, and the host's
     /// [`on_sampling`](tool_core::session::RuntimeBuilder::on_sampling) answers it. It names the server in
@@ -411,7 +426,8 @@ impl McpClient {
         self
     }
 
-    /// Sets the folders that the server learns by `roots/list`, as `file://` URIs. By default it learns none.
+    /// Sets the folders that the server learns by `roots/list`, as `file://` URIs. By default it
+    /// learns none.
     ///
     /// ```
     /// use std::process::Command;
@@ -424,7 +440,8 @@ impl McpClient {
         self
     }
 
-    /// Lets the server learn the folders of the session of a call, while it is called: those that the host's
+    /// Lets the server learn the folders of the session of a call, while it is called: those that
+    /// the host's
     /// [`on_roots`](tool_core::session::RuntimeBuilder::on_roots) returns. [`roots`](Self::roots) come before them.
     pub fn session_roots(mut self) -> Self {
         self.options.rights.session_roots = true;
@@ -433,8 +450,9 @@ impl McpClient {
 
     /// Requests the server's log from this level on. By default the server decides.
     ///
-    /// Messages of the server are logged with its name, 100 in 10 s, of 800 characters each. Those that come while
-    /// one call is in flight go to the call's log too ([`RunContext::log`](tool_core::RunContext::log)).
+    /// Messages of the server are logged with its name, 100 in 10 s, of 800 characters each. Those
+    /// that come while one call is in flight go to the call's log too
+    /// ([`RunContext::log`](tool_core::RunContext::log)).
     pub fn log_level(mut self, level: LogLevel) -> Self {
         self.options.log_level = Some(level);
         self
@@ -446,9 +464,10 @@ impl McpClient {
         self
     }
 
-    /// Adds the tools `list_resources` and `read_resource`, after the [prefix](Self::prefix), by which a model reads the resources
-    /// of the server. They read what the server lists, and URIs that fit its templates. They are not added if the server has
-    /// no resources, or has tools with these names.
+    /// Adds the tools `list_resources` and `read_resource`, after the [prefix](Self::prefix), by
+    /// which a model reads the resources of the server. They read what the server lists, and URIs
+    /// that fit its templates. They are not added if the server has no resources, or has tools with
+    /// these names.
     ///
     /// ```
     /// use std::process::Command;
@@ -462,16 +481,16 @@ impl McpClient {
         self
     }
 
-    /// Runs these tools as tasks if the server supports it (revision 2025-11-25), by the names that the server gives them. A task
-    /// goes on when the connection is lost, and its state is requested over the next one. Tools that need a task always
-    /// run as one.
+    /// Runs these tools as tasks if the server supports it (revision 2025-11-25), by the names that
+    /// the server gives them. A task goes on when the connection is lost, and its state is
+    /// requested over the next one. Tools that need a task always run as one.
     pub fn run_as_tasks(mut self, tools: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.options.tasks.extend(tools.into_iter().map(Into::into));
         self
     }
 
-    /// Sets a function that changes each tool before it is offered. A server's description of its tools is not
-    /// verified, so the host can be stricter, such as by requiring confirmation.
+    /// Sets a function that changes each tool before it is offered. A server's description of its
+    /// tools is not verified, so the host can be stricter, such as by requiring confirmation.
     ///
     /// ```
     /// use tool_adapters::mcp::McpClient;
@@ -491,8 +510,8 @@ impl McpClient {
         self
     }
 
-    /// Connects and imports the server's tools, prompts and resources. Those that differ from their pins or cannot be registered
-    /// are [quarantined](ImportedToolset::quarantined).
+    /// Connects and imports the server's tools, prompts and resources. Those that differ from their
+    /// pins or cannot be registered are [quarantined](ImportedToolset::quarantined).
     pub async fn connect(mut self) -> Result<ImportedToolset, ImportError> {
         if self.has_pins && !self.has_name && self.options.name.contains(KEY) {
             return Err(ImportError::Unnamed {
@@ -611,10 +630,11 @@ impl Offer {
     }
 }
 
-/// The tools, prompts and resources of a server. Their calls go to the server until the toolset is closed.
+/// The tools, prompts and resources of a server. Their calls go to the server until the toolset is
+/// closed.
 ///
-/// All texts come from the server and are not trusted. A [`Server`](crate::Server) of this toolset serves its prompts and
-/// resources again.
+/// All texts come from the server and are not trusted. A [`Server`](crate::Server) of this toolset
+/// serves its prompts and resources again.
 pub struct ImportedToolset {
     tools: Vec<Tool>,
     names: OfferedNames,
@@ -680,7 +700,8 @@ impl ImportedToolset {
         &self.catalog.resources
     }
 
-    /// Returns the templates of resources. Templates beyond RFC 6570's level 1 and `{+name}` are quarantined.
+    /// Returns the templates of resources. Templates beyond RFC 6570's level 1 and `{+name}` are
+    /// quarantined.
     pub fn resource_templates(&self) -> &[Resource] {
         &self.catalog.templates
     }
@@ -703,7 +724,8 @@ impl ImportedToolset {
     ///
     /// # Errors
     ///
-    /// Those of the server; `NOT_FOUND` if it no longer has the prompt, PERMANENT if the messages are over 4 MiB, TIMEOUT after
+    /// Those of the server; `NOT_FOUND` if it no longer has the prompt, PERMANENT if the messages
+    /// are over 4 MiB, TIMEOUT after
     /// [`McpClient::timeout`].
     pub async fn get_prompt(
         &self,
@@ -730,7 +752,8 @@ impl ImportedToolset {
     ///
     /// # Errors
     ///
-    /// Those of the server; `NOT_FOUND` for an unknown resource, PERMANENT if the contents are over 4 MiB, TIMEOUT after
+    /// Those of the server; `NOT_FOUND` for an unknown resource, PERMANENT if the contents are over
+    /// 4 MiB, TIMEOUT after
     /// [`McpClient::timeout`].
     pub async fn read_resource(&self, uri: &str) -> Result<Vec<ResourceContents>, ToolError> {
         self.remote
@@ -738,8 +761,8 @@ impl ImportedToolset {
             .await
     }
 
-    /// Completes an argument of a prompt, by the name that the server gives it, or a variable of a template. At most 100
-    /// values are returned.
+    /// Completes an argument of a prompt, by the name that the server gives it, or a variable of a
+    /// template. At most 100 values are returned.
     ///
     /// # Errors
     ///
@@ -754,12 +777,13 @@ impl ImportedToolset {
             .await
     }
 
-    /// Subscribes to a resource: its updates become [`changes`](Self::changes). A connection that is made again subscribes
-    /// again, and reports a change, as updates may have been missed.
+    /// Subscribes to a resource: its updates become [`changes`](Self::changes). A connection that
+    /// is made again subscribes again, and reports a change, as updates may have been missed.
     ///
     /// # Errors
     ///
-    /// Those of the server; PERMANENT if the URI has more than 2,000 bytes, or 1,000 others are subscribed to; TIMEOUT after
+    /// Those of the server; PERMANENT if the URI has more than 2,000 bytes, or 1,000 others are
+    /// subscribed to; TIMEOUT after
     /// [`McpClient::timeout`].
     pub async fn subscribe(&self, uri: &str) -> Result<(), ToolError> {
         self.remote.subscribe(uri).await
@@ -774,19 +798,21 @@ impl ImportedToolset {
         self.remote.unsubscribe(uri).await
     }
 
-    /// Returns the tools that are not offered, or no longer offered, sorted by name. Of tools that were never offered, the
-    /// first 1,000 are kept. Prompts and resources are among them, as `prompt:NAME` and `resource:URI`.
+    /// Returns the tools that are not offered, or no longer offered, sorted by name. Of tools that
+    /// were never offered, the first 1,000 are kept. Prompts and resources are among them, as
+    /// `prompt:NAME` and `resource:URI`.
     pub fn quarantined(&self) -> Vec<QuarantinedTool> {
         self.remote.quarantine.all()
     }
 
-    /// Returns false while the connection is lost. The next call or [`refresh`](Self::refresh) makes it again.
+    /// Returns false while the connection is lost. The next call or [`refresh`](Self::refresh)
+    /// makes it again.
     pub fn is_connected(&self) -> bool {
         !self.remote.is_lost()
     }
 
-    /// Requests the server's lists again, and quarantines tools, prompts and resources that have changed. This happens
-    /// automatically when the server notifies that a list has changed.
+    /// Requests the server's lists again, and quarantines tools, prompts and resources that have
+    /// changed. This happens automatically when the server notifies that a list has changed.
     pub async fn refresh(&self) -> Result<(), ImportError> {
         self.remote.refresh().await
     }
@@ -830,7 +856,8 @@ impl ImportedToolset {
         self.remote.read_resource(uri, ctx).await
     }
 
-    /// Sets whether a call of a tool may be sent again after the connection was lost, if its server says that it may.
+    /// Sets whether a call of a tool may be sent again after the connection was lost, if its server
+    /// says that it may.
     pub fn set_resend(&self, tool: &str, is_resent: bool) {
         let tool = self.names.own_of_rest(tool);
         let mut once = self.remote.sent_once.lock();
@@ -841,13 +868,14 @@ impl ImportedToolset {
         }
     }
 
-    /// Returns the names under which tools and prompts are offered, as far as they differ from those that the server gives them by
-    /// more than the prefix.
+    /// Returns the names under which tools and prompts are offered, as far as they differ from
+    /// those that the server gives them by more than the prefix.
     pub fn renamed(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
         self.names.renamed().chain(self.catalog.names.renamed())
     }
 
-    /// Returns the key of a quarantined tool or prompt by the name that follows the prefix where it is offered.
+    /// Returns the key of a quarantined tool or prompt by the name that follows the prefix where it
+    /// is offered.
     pub fn offered_key(&self, key: &str) -> String {
         match key.strip_prefix("prompt:") {
             Some(prompt) => format!("prompt:{}", self.catalog.names.rest_of(prompt)),
@@ -997,8 +1025,8 @@ pub(crate) fn import_tool(
         .map(|_| tool)
 }
 
-/// Returns the schema of the arguments. A tool that takes none is declared like one of this process, so that members which a
-/// model adds are ignored before the server sees them.
+/// Returns the schema of the arguments. A tool that takes none is declared like one of this
+/// process, so that members which a model adds are ignored before the server sees them.
 fn parameters(schema: &JsonObject) -> Value {
     let is_empty = |value: &Value| match value {
         Value::Object(members) => members.is_empty(),

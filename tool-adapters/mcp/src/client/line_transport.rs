@@ -1,7 +1,7 @@
 //! The transport over the standard streams of a process, or any pair of streams.
 //!
-//! rmcp's own transport drops lines that are too long or not readable, so that their calls wait until they time out. Here such a
-//! line is the error of its call.
+//! rmcp's own transport drops lines that are too long or not readable, so that their calls wait
+//! until they time out. Here such a line is the error of its call.
 
 use crate::client::answer::{MAX_MESSAGE, failure, too_long};
 use crate::client::direct::DirectCalls;
@@ -89,7 +89,8 @@ impl ServerLines {
     }
 }
 
-/// Returns a line without the byte order mark that some programs write before UTF-8. It is no part of JSON.
+/// Returns a line without the byte order mark that some programs write before UTF-8. It is no part
+/// of JSON.
 fn without_mark(line: &Bytes) -> Bytes {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     if line.starts_with(MARK) {

@@ -1,5 +1,5 @@
-//! The lists of a server, page by page. An entry that cannot be read, and a list without an end, do not cost the entries that can
-//! be read.
+//! The lists of a server, page by page. An entry that cannot be read, and a list without an end, do
+//! not cost the entries that can be read.
 
 use crate::client::declared::Declared;
 use crate::client::error::describe;
@@ -204,7 +204,8 @@ impl From<ServiceError> for ListError {
     }
 }
 
-/// Reads an entry without its members that have another form. A tool without a schema takes any arguments.
+/// Reads an entry without its members that have another form. A tool without a schema takes any
+/// arguments.
 fn read_entry<T: DeserializeOwned>(entry: Value) -> Result<ReadEntry<T>, String> {
     let Value::Object(members) = entry else {
         return Err("expected an object".to_owned());
@@ -264,7 +265,8 @@ fn bytes_of(declared: &impl Serialize) -> usize {
     serde_json::to_string(declared).map_or(0, |text| text.len())
 }
 
-/// Removes the keywords of a schema that are null, as some servers write those that they do not set.
+/// Removes the keywords of a schema that are null, as some servers write those that they do not
+/// set.
 pub(crate) fn remove_nulls(schema: &mut Map<String, Value>) {
     schema.retain(|keyword, value| !value.is_null() || VALUES.contains(&&**keyword));
     for (keyword, value) in schema.iter_mut() {

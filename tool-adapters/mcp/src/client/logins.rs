@@ -12,8 +12,8 @@ use tool_core::Secret;
 /// Maximum number of times that a request is sent again, with another token each.
 const MAX_RENEWALS: usize = 3;
 
-/// Sends a request with the token of a login, which `note` sees first. If the server refuses it, gets another token and sends the
-/// request again.
+/// Sends a request with the token of a login, which `note` sees first. If the server refuses it,
+/// gets another token and sends the request again.
 pub(crate) async fn authorized<T, F>(
     tokens: &Arc<ServerTokens>,
     note: impl Fn(&str),
@@ -49,7 +49,8 @@ where
     Err(failed(LoginError::TooMany(MAX_RENEWALS)))
 }
 
-/// Returns what a refusal says about the token that the server wants. Returns `None` for other errors.
+/// Returns what a refusal says about the token that the server wants. Returns `None` for other
+/// errors.
 fn challenge_of(error: &HttpError) -> Option<Challenge> {
     match error {
         StreamableHttpError::AuthRequired(challenge) => {

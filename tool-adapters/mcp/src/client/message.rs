@@ -1,4 +1,5 @@
-//! The one reader of a server's messages, from their text. Calls and rmcp get them as they were read.
+//! The one reader of a server's messages, from their text. Calls and rmcp get them as they were
+//! read.
 
 use crate::client::answer::{too_many_values, unreadable};
 use crate::client::direct;
@@ -16,8 +17,8 @@ use tool_adapters_providers::framing::frame::is_too_large_to_parse;
 #[derive(Clone)]
 pub(crate) struct MessageReader {
     tasks: TaskTools,
-    /// True over HTTP, where rmcp checks tools that name headers for their arguments, and sends these headers. So it has to read a
-    /// list of such tools itself.
+    /// True over HTTP, where rmcp checks tools that name headers for their arguments, and sends
+    /// these headers. So it has to read a list of such tools itself.
     rmcp_reads_headers: bool,
 }
 
@@ -65,7 +66,8 @@ impl MessageReader {
         }
     }
 
-    /// Reads a message. The result of a call, and one that is passed on, is kept as the text that the server has sent.
+    /// Reads a message. The result of a call, and one that is passed on, is kept as the text that
+    /// the server has sent.
     pub(crate) fn read(&self, text: &[u8]) -> Result<ServerJsonRpcMessage, ReadError> {
         if is_too_large_to_parse(text) {
             return Err(ReadError::TooManyValues);

@@ -2,16 +2,20 @@
 //!
 //! - `import`: the public builder, the imported toolset, and the calls of its tools
 //! - `message`: the one reader of a server's messages
-//! - `address`: the connection over each transport; `process`: a server's process; `line_transport`: its messages
+//! - `address`: the connection over each transport; `process`: a server's process;
+//!   `line_transport`: its messages
 //! - `http_client`: the requests over HTTP; `http_answer`: their answers
 //! - `credentials`: headers and tokens; `logins`: tokens of OAuth; `names`: names without keys
-//! - `answer`: results as outputs of tools; `tasks`: tools that run as tasks; `routes`: messages for calls in flight
+//! - `answer`: results as outputs of tools; `tasks`: tools that run as tasks; `routes`: messages
+//!   for calls in flight
 //! - `direct`: tool calls that do not pass through rmcp
-//! - `exchange`: a request and what the server sends meanwhile; `requests`: its requests to the user; `sampling`: those to the
-//!   model; `budget`: what they may cost
+//! - `exchange`: a request and what the server sends meanwhile; `requests`: its requests to the
+//!   user; `sampling`: those to the model; `budget`: what they may cost
 //! - `catalog`: prompts and resources; `resource_tools`: tools that read resources
-//! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are wanted
-//! - `remote`: a connected server and the check of its list; `lists`: its lists, page by page; `notices`: its notifications
+//! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are
+//!   wanted
+//! - `remote`: a connected server and the check of its list; `lists`: its lists, page by page;
+//!   `notices`: its notifications
 //! - `quarantine`: refused tools; `offered_names`: the names under which tools are offered
 //! - `options`: the client's options; `rights`: the requests that the host allows
 //! - `pins`: the fingerprints of declarations at their first use

@@ -1,5 +1,5 @@
-//! Default names of servers, without the keys in their commands and URLs. A name is an id, a key of the pins file, and
-//! part of logs.
+//! Default names of servers, without the keys in their commands and URLs. A name is an id, a key of
+//! the pins file, and part of logs.
 
 use reqwest::Url;
 use std::process::Command;
@@ -15,7 +15,8 @@ const WITHOUT_VALUE: [&str; 6] = ["-y", "--yes", "-i", "--rm", "-m", "--"];
 /// The meaning of a command's word, by the word before it.
 #[derive(Clone, Copy)]
 enum Position {
-    /// The first word of the command, or the first after an option without a value: a program or a package.
+    /// The first word of the command, or the first after an option without a value: a program or a
+    /// package.
     Program,
     /// A word after the program.
     Argument,
@@ -31,8 +32,8 @@ pub(crate) struct MaskedText {
     pub(crate) is_named: bool,
 }
 
-/// Returns the name of a command, and the texts that are masked in it. Names of options, of programs and of files are shown.
-/// All other words may be keys.
+/// Returns the name of a command, and the texts that are masked in it. Names of options, of
+/// programs and of files are shown. All other words may be keys.
 pub(crate) fn of_command(command: &Command) -> (String, Vec<MaskedText>) {
     let mut words = vec![escape_invisible(&command.get_program().to_string_lossy())];
     let mut position = Position::Program;
@@ -71,8 +72,9 @@ pub(crate) fn of_command(command: &Command) -> (String, Vec<MaskedText>) {
     (words.join(" "), secrets)
 }
 
-/// Returns true if a command has a key among its arguments: the value of an option or a variable that is named for one, or a
-/// password in a URL. Every user of the machine can read the arguments of a process.
+/// Returns true if a command has a key among its arguments: the value of an option or a variable
+/// that is named for one, or a password in a URL. Every user of the machine can read the arguments
+/// of a process.
 pub(crate) fn has_key_argument(command: &Command) -> bool {
     let words = command
         .get_args()
@@ -131,8 +133,8 @@ fn split_word(word: &str, position: Position) -> (&str, &str) {
     if is_shown { (word, "") } else { ("", word) }
 }
 
-/// Returns a URL without its user, its fragment and the values of its query. Segments of its path that may be keys are
-/// masked.
+/// Returns a URL without its user, its fragment and the values of its query. Segments of its path
+/// that may be keys are masked.
 pub(crate) fn of_url(url: &Url) -> String {
     let masked = |text: &str| {
         if is_words(text) {
@@ -186,7 +188,8 @@ pub(crate) fn secrets_of_url(url: &Url) -> Vec<String> {
         .collect()
 }
 
-/// Returns true for names of programs, options and files: words of lower-case letters, and few digits, as in `s3` or `v2`.
+/// Returns true for names of programs, options and files: words of lower-case letters, and few
+/// digits, as in `s3` or `v2`.
 fn is_words(text: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_lowercase();
     let is_word = |part: &str| {
@@ -200,15 +203,17 @@ fn is_words(text: &str) -> bool {
         && text.split(['/', '-', '_', '.', '@', '~', ':']).all(is_word)
 }
 
-/// Returns true for texts with 20 letters and digits or more in a row. Names such as `my-project-12345` are shorter words.
+/// Returns true for texts with 20 letters and digits or more in a row. Names such as
+/// `my-project-12345` are shorter words.
 pub(crate) fn looks_random(text: &str) -> bool {
     let is_random = |part: &str| part.len() >= 20 && part.contains(|c: char| c.is_ascii_digit());
     text.split(|c: char| !c.is_ascii_alphanumeric())
         .any(is_random)
 }
 
-/// Returns true for texts with a part that is unlike any word: six letters and digits or more in a row that mix both, sixteen
-/// digits, or twenty letters that mix upper and lower case. `not-found`, `version-12345` and `modelcontextprotocol` have none.
+/// Returns true for texts with a part that is unlike any word: six letters and digits or more in a
+/// row that mix both, sixteen digits, or twenty letters that mix upper and lower case. `not-found`,
+/// `version-12345` and `modelcontextprotocol` have none.
 pub(crate) fn looks_like_key(text: &str) -> bool {
     let is_key = |part: &str| {
         let digits = part.bytes().filter(u8::is_ascii_digit).count();

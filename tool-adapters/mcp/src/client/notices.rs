@@ -1,5 +1,5 @@
-//! Notifications and requests of a server. A server may send any number of them, so their number, the requests that they
-//! cause, and the lines that they log are bounded.
+//! Notifications and requests of a server. A server may send any number of them, so their number,
+//! the requests that they cause, and the lines that they log are bounded.
 
 use crate::client::changes::{ChangeSender, ChangedLists, ServerChange};
 use crate::client::direct::DirectCalls;
@@ -78,7 +78,8 @@ impl Drop for ListChanges {
     }
 }
 
-/// The notifications that are handled in a [`WINDOW`], the requests, and the answers that may wait for a server to read them.
+/// The notifications that are handled in a [`WINDOW`], the requests, and the answers that may wait
+/// for a server to read them.
 const MAX_NOTICES: u32 = 100;
 
 const MAX_ID: usize = 100;
@@ -117,9 +118,10 @@ impl RateLimit {
     }
 }
 
-/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and starts a task for it. It passes
-/// progress and requests to the calls to which they belong, and answers requests itself, because rmcp logs their ids as the
-/// server writes them, and the answers of users.
+/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and
+/// starts a task for it. It passes progress and requests to the calls to which they belong, and
+/// answers requests itself, because rmcp logs their ids as the server writes them, and the answers
+/// of users.
 pub(crate) struct LimitedNotices<T> {
     transport: T,
     calls: DirectCalls,
@@ -132,9 +134,11 @@ pub(crate) struct LimitedNotices<T> {
     notifications: RateLimit,
     updates: RateLimit,
     logs: RateLimit,
-    /// Notifications use up none of it, as a server takes a client for lost that does not answer its pings.
+    /// Notifications use up none of it, as a server takes a client for lost that does not answer
+    /// its pings.
     requests: RateLimit,
-    /// Answers that calls work on, and that are being sent. A task returns the answer that is to be sent.
+    /// Answers that calls work on, and that are being sent. A task returns the answer that is to be
+    /// sent.
     answers: JoinSet<Option<ClientJsonRpcMessage>>,
     /// The answers that calls work on, by the ids of the requests.
     relayed: HashMap<RequestId, AbortHandle>,
@@ -227,8 +231,8 @@ fn result(value: Value, id: RequestId) -> ClientJsonRpcMessage {
 }
 
 impl<T: Transport<RoleClient>> LimitedNotices<T> {
-    /// Answers a request, or passes it to the call to which it belongs. Drops those beyond the limit, and those with an id
-    /// that is not usual.
+    /// Answers a request, or passes it to the call to which it belongs. Drops those beyond the
+    /// limit, and those with an id that is not usual.
     fn answer(&mut self, request: &ServerRequest, id: &RequestId) {
         let is_usual = match id {
             RequestId::Number(_) => true,

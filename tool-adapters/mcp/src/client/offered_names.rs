@@ -18,7 +18,8 @@ pub(crate) struct OfferedNames {
     prefix: String,
     /// The offered name of each name of the server.
     offered: BTreeMap<String, String>,
-    /// The names of the server by what follows the prefix in the offered name, where the two differ.
+    /// The names of the server by what follows the prefix in the offered name, where the two
+    /// differ.
     own: BTreeMap<String, String>,
 }
 
@@ -65,7 +66,8 @@ impl OfferedNames {
         }
     }
 
-    /// Returns the offered names that differ from those of the server by more than the prefix, each with that of the server.
+    /// Returns the offered names that differ from those of the server by more than the prefix, each
+    /// with that of the server.
     pub(crate) fn renamed(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
         self.own
             .values()

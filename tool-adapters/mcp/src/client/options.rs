@@ -1,4 +1,5 @@
-//! The options of a client, which all connections to its server share, and the run that answers the server.
+//! The options of a client, which all connections to its server share, and the run that answers the
+//! server.
 
 use crate::client::budget::{ServerSpending, Spending};
 use crate::client::credentials::Credentials;

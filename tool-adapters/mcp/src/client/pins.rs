@@ -1,7 +1,7 @@
 //! Hashes of each tool's declaration at its first use.
 //!
-//! A server may change a declaration after a person has reviewed it. A tool whose declaration differs from its pin in any
-//! member is not run.
+//! A server may change a declaration after a person has reviewed it. A tool whose declaration
+//! differs from its pin in any member is not run.
 
 use crate::client::declared::Declared;
 use crate::original::unknown_members;
@@ -39,7 +39,8 @@ impl Declaration {
         }
     }
 
-    /// Returns the members that are pinned one by one, and the rest of the declaration, such as its `_meta` and its icons.
+    /// Returns the members that are pinned one by one, and the rest of the declaration, such as its
+    /// `_meta` and its icons.
     fn members(self) -> &'static [&'static str] {
         match self {
             Self::Tool => &[
@@ -68,7 +69,8 @@ impl Declaration {
 
 const REST: &str = "other members";
 
-/// The name of the unknown members among the other ones. No server can send it, as it would be an unknown member.
+/// The name of the unknown members among the other ones. No server can send it, as it would be an
+/// unknown member.
 const UNKNOWN: &str = "unknown members";
 
 /// A hash of each member of a declaration.
@@ -77,8 +79,8 @@ const UNKNOWN: &str = "unknown members";
 pub(crate) struct Fingerprint(BTreeMap<String, String>);
 
 impl Fingerprint {
-    /// Returns the fingerprint of an entry of a list. Members that the type does not know count as other members, but for those of
-    /// tasks, which are not passed on.
+    /// Returns the fingerprint of an entry of a list. Members that the type does not know count as
+    /// other members, but for those of tasks, which are not passed on.
     pub(crate) fn of_declared<T: Serialize>(declared: &Declared<T>, kind: Declaration) -> Self {
         let typed = serde_json::to_value(&declared.item).unwrap_or_default();
         let mut sent = declared.sent.clone();
@@ -130,7 +132,8 @@ impl Fingerprint {
         )
     }
 
-    /// Returns the kind of the declaration. Its key does not tell, as a tool may be named `prompt:x`.
+    /// Returns the kind of the declaration. Its key does not tell, as a tool may be named
+    /// `prompt:x`.
     pub(crate) fn kind(&self) -> Declaration {
         match (
             self.0.contains_key("inputSchema"),
@@ -142,7 +145,8 @@ impl Fingerprint {
         }
     }
 
-    /// Returns the members that differ from a pin. A pin of a former version has no hash of the other members.
+    /// Returns the members that differ from a pin. A pin of a former version has no hash of the
+    /// other members.
     pub(crate) fn changed_members(&self, pin: &Self) -> Vec<&'static str> {
         let is_changed = |member: &str| match pin.0.get(member) {
             None if member == REST => false,
@@ -176,8 +180,8 @@ struct PinFile {
     servers: ServerPins,
 }
 
-/// Pinned declarations of tools, in a file or in memory. Clones share the same pins, and so do all processes that open the
-/// same file.
+/// Pinned declarations of tools, in a file or in memory. Clones share the same pins, and so do all
+/// processes that open the same file.
 ///
 /// ```
 /// use tool_adapters::mcp::{McpClient, Pins};
@@ -299,12 +303,13 @@ impl Pins {
         Self(Arc::new(PinStore::Memory(Mutex::default())))
     }
 
-    /// Opens pins in a JSON file, which is meant for version control. Each import reads the file again, and adds its pins
-    /// to those of other processes.
+    /// Opens pins in a JSON file, which is meant for version control. Each import reads the file
+    /// again, and adds its pins to those of other processes.
     ///
     /// # Errors
     ///
-    /// Returns an error if the file is missing, cut or invalid. Ignoring it would trust every tool again. The first time,
+    /// Returns an error if the file is missing, cut or invalid. Ignoring it would trust every tool
+    /// again. The first time,
     /// [`create`](Self::create) creates the file.
     ///
     /// ```
@@ -328,9 +333,9 @@ impl Pins {
         ))))
     }
 
-    /// Creates a file without pins, so that the next imports trust what they find. Its lock is a file beside it, with the
-    /// ending `.lock`, and both belong to this user only. A user who may write the folder may replace the pins, so
-    /// give that permission to the program's user alone.
+    /// Creates a file without pins, so that the next imports trust what they find. Its lock is a
+    /// file beside it, with the ending `.lock`, and both belong to this user only. A user who may
+    /// write the folder may replace the pins, so give that permission to the program's user alone.
     ///
     /// # Errors
     ///
@@ -347,8 +352,8 @@ impl Pins {
         Self::file(path)
     }
 
-    /// Removes the pin of a tool, so that the next import trusts its declaration again. Returns false if the tool was
-    /// not pinned. A prompt is `prompt:NAME`, and a resource `resource:URI`.
+    /// Removes the pin of a tool, so that the next import trusts its declaration again. Returns
+    /// false if the tool was not pinned. A prompt is `prompt:NAME`, and a resource `resource:URI`.
     pub fn forget(&self, server: &str, tool: &str) -> Result<bool, PinError> {
         self.change(|servers| {
             let removed = servers
@@ -358,8 +363,9 @@ impl Pins {
         })
     }
 
-    /// Pins tools that have no pin, and completes pins of a former version, if `pin_new`. Returns the pins that these tools had before. Pins of other tools stay, so
-    /// that a tool that disappears and returns is compared with its pin.
+    /// Pins tools that have no pin, and completes pins of a former version, if `pin_new`. Returns
+    /// the pins that these tools had before. Pins of other tools stay, so that a tool that
+    /// disappears and returns is compared with its pin.
     pub(crate) async fn merge(
         &self,
         server: &str,
@@ -514,7 +520,8 @@ fn is_same(_: &Metadata, open: &Metadata) -> bool {
     open.is_file()
 }
 
-/// Locks the pins until the returned file is dropped. The lock is a file of its own, as the pins are replaced.
+/// Locks the pins until the returned file is dropped. The lock is a file of its own, as the pins
+/// are replaced.
 fn lock(path: &Path) -> Result<File, PinError> {
     let failed = |source| io_error(path, source);
     let file = open_lock(&beside(path, ".lock")).map_err(failed)?;
@@ -547,7 +554,8 @@ fn write(path: &Path, servers: &ServerPins) -> Result<(), PinError> {
         })?;
         text.push(b'\n');
         let temporary = beside(path, ".new");
-        // What a killed writer has left, or a link that another program has put there. The link is removed, not its target.
+        // What a killed writer has left, or a link that another program has put there. The link is
+        // removed, not its target.
         if temporary.symlink_metadata().is_ok() {
             std::fs::remove_file(&temporary)?;
         }

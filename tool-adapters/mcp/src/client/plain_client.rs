@@ -1,7 +1,7 @@
 //! The client for servers at plain addresses, such as `http://127.0.0.1:8080/mcp`.
 //!
-//! Other clients run each connection on a task of its own, and hand each message from task to task. This one runs a connection on the
-//! task that waits for its answer.
+//! Other clients run each connection on a task of its own, and hand each message from task to task.
+//! This one runs a connection on the task that waits for its answer.
 
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{Connection, SendRequest, handshake};
@@ -73,7 +73,8 @@ impl PlainClient {
         })))
     }
 
-    /// Sends a request, and returns the answer once its head is read. Dropping the future or the unread body closes the connection.
+    /// Sends a request, and returns the answer once its head is read. Dropping the future or the
+    /// unread body closes the connection.
     pub(crate) async fn send(
         &self,
         method: &Method,
@@ -105,7 +106,8 @@ impl PlainClient {
             .map_err(|(error, _)| error.into())
     }
 
-    /// Sends a request over a connection. Returns it with the error if the server cannot have read it.
+    /// Sends a request over a connection. Returns it with the error if the server cannot have read
+    /// it.
     async fn exchange(
         &self,
         mut connection: Box<PlainConnection>,
@@ -158,8 +160,8 @@ impl PlainClient {
 /// The bytes that are read before other tasks get their turn.
 const MAX_READ: usize = 64 << 10;
 
-/// A reader that gives other tasks their turn, however fast the server writes. hyper reads on as long as there is something, such as
-/// interim answers without an end.
+/// A reader that gives other tasks their turn, however fast the server writes. hyper reads on as
+/// long as there is something, such as interim answers without an end.
 struct YieldingReader {
     from: OwnedReadHalf,
     /// The bytes that were read in this turn.
@@ -196,7 +198,8 @@ struct PlainConnection {
     running: Option<Connection<TokioIo<PlainStream>, Body>>,
 }
 
-/// Reads and writes what a connection can, until it ends. Its error reaches the request or the body too.
+/// Reads and writes what a connection can, until it ends. Its error reaches the request or the body
+/// too.
 fn run(running: &mut Option<Connection<TokioIo<PlainStream>, Body>>, cx: &mut Context<'_>) {
     if running
         .as_mut()
@@ -258,8 +261,9 @@ mod tests {
     use tokio::sync::Semaphore;
     use tokio::time::timeout;
 
-    /// Serves connections on which each request gets the next of these answers. A connection is closed after the last one.
-    /// Counts the connections, and gives a permit for each that the client closes.
+    /// Serves connections on which each request gets the next of these answers. A connection is
+    /// closed after the last one. Counts the connections, and gives a permit for each that the
+    /// client closes.
     async fn serve(
         answers: &'static [&'static str],
     ) -> (PlainClient, Arc<AtomicUsize>, Arc<Semaphore>) {

@@ -1,4 +1,5 @@
-//! The process of a server: its start, its end, and the last lines that it wrote to its standard error.
+//! The process of a server: its start, its end, and the last lines that it wrote to its standard
+//! error.
 
 use crate::client::credentials::Credentials;
 use crate::client::notices::RateLimit;
@@ -18,8 +19,9 @@ use tokio::time::timeout;
 use tool_core::CancellationToken;
 use tool_core::text::truncate;
 
-/// A running process. It is stopped when [`ServerProcess::stop`] is called, and killed when the runtime ends before that. On Unix
-/// the processes that it has started are killed with it, unless they have left its process group.
+/// A running process. It is stopped when [`ServerProcess::stop`] is called, and killed when the
+/// runtime ends before that. On Unix the processes that it has started are killed with it, unless
+/// they have left its process group.
 #[derive(Clone)]
 pub(crate) struct ServerProcess {
     stopping: CancellationToken,
@@ -37,10 +39,12 @@ const MAX_LINE: u64 = 4_000;
 const LAST_LINES: usize = 5;
 const MAX_LAST_LINE: usize = 200;
 
-/// The time that a process gets to end once its standard input is closed, and again once it is asked to terminate.
+/// The time that a process gets to end once its standard input is closed, and again once it is
+/// asked to terminate.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The time in which the last lines arrive once a process has ended. Its children may keep its standard error open.
+/// The time in which the last lines arrive once a process has ended. Its children may keep its
+/// standard error open.
 const LINES_AFTER_END: Duration = Duration::from_millis(300);
 
 /// The time in which the status of a process arrives that has closed its standard output.
@@ -198,7 +202,8 @@ async fn stop(group: &mut ProcessGroup) -> io::Result<ExitStatus> {
     group.wait().await
 }
 
-/// Logs what a server writes to its standard error, and keeps the last lines. A long line is read in parts.
+/// Logs what a server writes to its standard error, and keeps the last lines. A long line is read
+/// in parts.
 async fn read_errors(
     errors: ChildStderr,
     process: Option<u32>,

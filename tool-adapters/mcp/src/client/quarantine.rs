@@ -12,8 +12,8 @@ use tool_core::tool::UriTemplateError;
 #[error("`{}` {reason}", name.escape_debug())]
 #[non_exhaustive]
 pub struct QuarantinedTool {
-    /// The name that the server gives the tool, `prompt:` and the name of a prompt, or `resource:` and the URI or template of a resource.
-    /// Names of more than 200 characters are cut.
+    /// The name that the server gives the tool, `prompt:` and the name of a prompt, or `resource:`
+    /// and the URI or template of a resource. Names of more than 200 characters are cut.
     pub name: String,
     /// The reason.
     pub reason: QuarantineReason,
@@ -29,7 +29,8 @@ pub enum QuarantineReason {
     /// It is not pinned, and [`pinned_only`](super::McpClient::pinned_only) is set.
     #[error("is not pinned, and only pinned tools are imported")]
     NotPinned,
-    /// It was added after the import. [Importing again](super::ImportedToolset::import_again) makes it available.
+    /// It was added after the import. [Importing again](super::ImportedToolset::import_again) makes
+    /// it available.
     #[error("was added after the import; import again to use it")]
     Added,
     /// The server no longer lists it. It is offered again once the server lists it as before.
@@ -41,7 +42,8 @@ pub enum QuarantineReason {
     /// The host's user has switched it off, by this setting.
     #[error("is switched off by `{0}` of the configuration")]
     SwitchedOff(String),
-    /// Its name, or a name in its schemas, has a key that this client sends. Such a name cannot be masked.
+    /// Its name, or a name in its schemas, has a key that this client sends. Such a name cannot be
+    /// masked.
     #[error(
         "has a key of this client in its name or in the name of an argument; ask its server why, and use another key"
     )]

@@ -81,7 +81,8 @@ pub(crate) struct ServerConnection {
 /// The address of a server, and the connections that were made again.
 struct Launcher {
     address: ServerAddress,
-    /// The connections that were made again since the last good one, which answered a call or lasted for [`Launcher::STABLE`].
+    /// The connections that were made again since the last good one, which answered a call or
+    /// lasted for [`Launcher::STABLE`].
     repairs: u32,
     connected: Instant,
 }
@@ -241,8 +242,8 @@ impl RemoteServer {
         self.current().is_lost()
     }
 
-    /// Returns true if a tool is to run as a task: the server says that it runs as a task only, or that it may, and the host
-    /// wants it.
+    /// Returns true if a tool is to run as a task: the server says that it runs as a task only, or
+    /// that it may, and the host wants it.
     pub(crate) fn runs_as_task(&self, tool: &str) -> bool {
         match self.tasks.support(tool) {
             Some(TaskNeed::Required) => true,
@@ -251,7 +252,8 @@ impl RemoteServer {
         }
     }
 
-    /// Returns the connection. A lost one is made again, and the list of the server checked, before a call may use it.
+    /// Returns the connection. A lost one is made again, and the list of the server checked, before
+    /// a call may use it.
     pub(crate) async fn connection(&self) -> Result<Arc<ServerConnection>, ToolError> {
         let current = self.current();
         if !current.is_lost() || self.closed.is_cancelled() {
@@ -372,8 +374,8 @@ impl RemoteServer {
         }
     }
 
-    /// Returns all tools of the list, in which keys are masked, with the fingerprints of what the server sent. Quarantines tools
-    /// with a key in a name.
+    /// Returns all tools of the list, in which keys are masked, with the fingerprints of what the
+    /// server sent. Quarantines tools with a key in a name.
     async fn list(
         &self,
         connection: &ServerConnection,
@@ -518,7 +520,8 @@ impl RemoteServer {
         })
     }
 
-    /// Quarantines what changed or is gone of these kinds, and offers again what was removed and is listed as before.
+    /// Quarantines what changed or is gone of these kinds, and offers again what was removed and is
+    /// listed as before.
     async fn check_again(
         &self,
         connection: &ServerConnection,
@@ -609,8 +612,8 @@ async fn set_log_level(peer: &Peer<RoleClient>, level: LogLevel, options: &Remot
     }
 }
 
-/// Requests the lists again of which the server notifies that they have changed, and less and less often if it does so all the
-/// time.
+/// Requests the lists again of which the server notifies that they have changed, and less and less
+/// often if it does so all the time.
 async fn watch(remote: Weak<RemoteServer>, changed: Arc<ChangedLists>) {
     let mut pause = Pause::new();
     changed.changed.notified().await;

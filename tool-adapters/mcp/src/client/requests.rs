@@ -1,6 +1,7 @@
 //! The requests of a server to its client, and their answers by the run to which they belong.
 //!
-//! A server that is called may ask the user. Its text and its form are not trusted, and without the host's leave it is refused.
+//! A server that is called may ask the user. Its text and its form are not trusted, and without the
+//! host's leave it is refused.
 
 use crate::client::options::AskedRun;
 use crate::client::rights::{
@@ -80,7 +81,8 @@ async fn elicit(run: AskedRun<'_>, mut params: Value) -> Result<Value, ErrorData
     }
 }
 
-/// The error of a request that is to be made again once the user has been on pages of the server (revision 2025-11-25).
+/// The error of a request that is to be made again once the user has been on pages of the server
+/// (revision 2025-11-25).
 const PAGES_REQUIRED: ErrorCode = ErrorCode(-32042);
 
 /// Maximum number of pages of such an error, and of the requests that an answer may require.
@@ -94,7 +96,8 @@ pub(crate) fn requires_pages(answer: &Result<ServerResult, ServiceError>) -> Opt
     }
 }
 
-/// Asks the user to open the pages that a server requires. Fails unless the user agrees to all of them.
+/// Asks the user to open the pages that a server requires. Fails unless the user agrees to all of
+/// them.
 pub(crate) async fn show_pages(run: AskedRun<'_>, error: &ErrorData) -> Result<(), ToolError> {
     let refused = |why: &str| {
         ToolError::permanent(format!(
@@ -122,7 +125,8 @@ pub(crate) async fn show_pages(run: AskedRun<'_>, error: &ErrorData) -> Result<(
     Ok(())
 }
 
-/// Returns the answer to a request that was made again after its pages. Fails if it still requires some.
+/// Returns the answer to a request that was made again after its pages. Fails if it still requires
+/// some.
 pub(crate) fn after_pages(
     answer: Result<ServerResult, ServiceError>,
 ) -> Result<Result<ServerResult, ServiceError>, ToolError> {
@@ -148,8 +152,8 @@ fn masked(run: AskedRun<'_>, params: Value) -> Result<Value, ErrorData> {
         .map_err(|_| invalid("the request has a key of this client in a name"))
 }
 
-/// Returns the address of a page to which a user may be sent: over HTTPS, or on this machine, and without a user's name, behind
-/// which the host could be hidden.
+/// Returns the address of a page to which a user may be sent: over HTTPS, or on this machine, and
+/// without a user's name, behind which the host could be hidden.
 fn checked_url(url: &Value) -> Result<String, ErrorData> {
     let text = url
         .as_str()

@@ -74,7 +74,8 @@ impl ServerRights {
     }
 }
 
-/// Returns the extension of clients that show the pages of servers (MCP Apps), with the kind of page that they show.
+/// Returns the extension of clients that show the pages of servers (MCP Apps), with the kind of
+/// page that they show.
 pub(crate) fn pages_extension() -> ExtensionCapabilities {
     let settings =
         JsonObject::from_iter([("mimeTypes".to_owned(), json!(["text/html;profile=mcp-app"]))]);
@@ -84,8 +85,9 @@ pub(crate) fn pages_extension() -> ExtensionCapabilities {
 /// The metadata of a question that has its mode, if that is unknown.
 pub(crate) const UNKNOWN_MODE: &str = "tool-adapters/mode";
 
-/// Returns a message with the unknown modes of its questions in their metadata, if there are any. rmcp drops such a mode, and
-/// takes the question for a form. The message may be a request, a batch, or an answer that requires input.
+/// Returns a message with the unknown modes of its questions in their metadata, if there are any.
+/// rmcp drops such a mode, and takes the question for a form. The message may be a request, a
+/// batch, or an answer that requires input.
 pub(crate) fn with_unknown_modes(text: &[u8]) -> Option<Value> {
     memmem::find(text, b"\"mode\"").and_then(|_| memmem::find(text, b"elicitation"))?;
     let mut message = serde_json::from_slice::<Value>(text).ok()?;

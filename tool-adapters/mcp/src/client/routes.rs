@@ -1,5 +1,5 @@
-//! The calls in flight on a connection, and the messages of the server that belong to them: progress, states of tasks and
-//! requests.
+//! The calls in flight on a connection, and the messages of the server that belong to them:
+//! progress, states of tasks and requests.
 
 use crate::mailbox::Mailbox;
 use foldhash::HashMap;
@@ -32,7 +32,8 @@ pub(crate) struct ServerLog {
     pub(crate) data: String,
 }
 
-/// A request of the server that the call answers. The answer is no longer wanted once `answer` is closed.
+/// A request of the server that the call answers. The answer is no longer wanted once `answer` is
+/// closed.
 #[derive(Debug)]
 pub(crate) struct RelayedRequest {
     pub(crate) method: String,
@@ -48,9 +49,11 @@ pub(crate) struct CallRoutes(Arc<Mutex<Routes>>);
 struct Routes {
     next: u64,
     calls: HashMap<u64, Route>,
-    /// The latest updates of other tokens. The token of a call is known only once its request is under way.
+    /// The latest updates of other tokens. The token of a call is known only once its request is
+    /// under way.
     unclaimed: VecDeque<ProgressNotificationParam>,
-    /// The ids of requests of the server, with those of the requests of this client in whose stream over HTTP they came.
+    /// The ids of requests of the server, with those of the requests of this client in whose stream
+    /// over HTTP they came.
     streams: VecDeque<(RequestId, RequestId)>,
 }
 
@@ -70,7 +73,8 @@ impl Route {
     }
 }
 
-/// The messages that may wait for a call, and those of calls that are not known yet. Further ones are dropped.
+/// The messages that may wait for a call, and those of calls that are not known yet. Further ones
+/// are dropped.
 const CAPACITY: usize = 64;
 
 /// Maximum number of characters of an update.
@@ -135,9 +139,9 @@ impl CallRoutes {
         routes.streams.push_back((request, stream));
     }
 
-    /// Passes a request of the server to the call to which it belongs: the one in whose stream it came, the one whose task it names,
-    /// or else the only one in flight. The progress token of a request does not name a call of this client: the server numbers
-    /// its own requests.
+    /// Passes a request of the server to the call to which it belongs: the one in whose stream it
+    /// came, the one whose task it names, or else the only one in flight. The progress token of a
+    /// request does not name a call of this client: the server numbers its own requests.
     pub(crate) fn relay(
         &self,
         id: &RequestId,

@@ -160,7 +160,8 @@ fn part(part: &Value) -> Result<Content, ErrorData> {
     }
 }
 
-/// Returns the answer as the protocol writes it. Several texts become one, as older servers read one part only.
+/// Returns the answer as the protocol writes it. Several texts become one, as older servers read
+/// one part only.
 fn written(answer: SamplingAnswer) -> Value {
     let block = |content: &Content| match content {
         Content::Text { text } => json!({"type": "text", "text": text}),

@@ -1,4 +1,5 @@
-//! Subscriptions: to resources, and from revision 2026-07-28 on to changes of the lists, for which a client listens.
+//! Subscriptions: to resources, and from revision 2026-07-28 on to changes of the lists, for which
+//! a client listens.
 
 use crate::client::changes::{ChangeSender, ChangedLists, ServerChange};
 use crate::client::error::describe;
@@ -88,7 +89,8 @@ impl SubscribedResources {
         ended.map(drop).map_err(|error| describe(&error))
     }
 
-    /// Subscribes again over a new connection, and reports a change of each resource, as updates may have been missed.
+    /// Subscribes again over a new connection, and reports a change of each resource, as updates
+    /// may have been missed.
     pub(crate) async fn renew(&self, peer: &Peer<RoleClient>, changes: &ChangeSender) {
         for uri in self.edit(|uris| uris.clone()) {
             if !listens(peer)
@@ -133,8 +135,9 @@ impl SubscribedResources {
         }
     }
 
-    /// Listens until the resources change, or the stream has ended and a pause is over, of which it returns true. What changed
-    /// since an earlier stream has ended is not known. Returns `None` if the server has no changes to tell.
+    /// Listens until the resources change, or the stream has ended and a pause is over, of which it
+    /// returns true. What changed since an earlier stream has ended is not known. Returns `None` if
+    /// the server has no changes to tell.
     async fn listen(
         &self,
         peer: &Peer<RoleClient>,

@@ -1,5 +1,5 @@
-//! Tools that run as tasks, in revision 2025-11-25: the call returns the id of a task, whose state is requested until it ends,
-//! and then its result.
+//! Tools that run as tasks, in revision 2025-11-25: the call returns the id of a task, whose state
+//! is requested until it ends, and then its result.
 
 use crate::original;
 use crate::send_on_drop::SendOnDrop;
@@ -23,7 +23,8 @@ pub(crate) enum TaskNeed {
     Optional,
 }
 
-/// The tools of which a server says that they need a task, or may run as one. rmcp's type of a tool does not have this member.
+/// The tools of which a server says that they need a task, or may run as one. rmcp's type of a tool
+/// does not have this member.
 #[derive(Clone, Default)]
 pub(crate) struct TaskTools(Arc<Mutex<HashMap<String, TaskNeed>>>);
 
@@ -123,9 +124,10 @@ pub(crate) async fn begin(
 }
 
 impl RunningTask {
-    /// Requests the state of the task until it ends, and returns its result. `report` gets the messages of its states. A task
-    /// that needs input has it asked for by requests of the server, if the host allows any (`may_ask`). Dropping the future cancels the task.
-    /// After an error of the connection it can be called again with another one.
+    /// Requests the state of the task until it ends, and returns its result. `report` gets the
+    /// messages of its states. A task that needs input has it asked for by requests of the server,
+    /// if the host allows any (`may_ask`). Dropping the future cancels the task. After an error of
+    /// the connection it can be called again with another one.
     pub(crate) async fn finish(
         &mut self,
         peer: &Peer<RoleClient>,

@@ -1,4 +1,5 @@
-//! Work of a request that may ask the client: a call of a tool, or the reading of a prompt or a resource.
+//! Work of a request that may ask the client: a call of a tool, or the reading of a prompt or a
+//! resource.
 
 use crate::server::client_requests::{
     AskedRequest, CallRequests, Capabilities, Capability, RequestRoute, Requester,
@@ -30,7 +31,8 @@ pub(crate) enum Step<R> {
 }
 
 impl<R: Send + 'static> Asking<R> {
-    /// Makes work that asks by handlers, if `early` is there: the answers that the client has sent with its request.
+    /// Makes work that asks by handlers, if `early` is there: the answers that the client has sent
+    /// with its request.
     pub(crate) fn new<F>(
         early: Option<InputResponses>,
         start: impl FnOnce(Option<HostHandlers>) -> F,
@@ -47,7 +49,8 @@ impl<R: Send + 'static> Asking<R> {
         }
     }
 
-    /// Sets the way of the requests. Over HTTP a call may have asked before its connection was known.
+    /// Sets the way of the requests. Over HTTP a call may have asked before its connection was
+    /// known.
     pub(crate) fn set_route(&mut self, context: &ServerContext) {
         let Some(requests) = self
             .requests
@@ -77,7 +80,8 @@ impl<R: Send + 'static> Asking<R> {
         }
     }
 
-    /// Waits for the response. Returns `None` if the work asks while the way of its requests is not set.
+    /// Waits for the response. Returns `None` if the work asks while the way of its requests is not
+    /// set.
     pub(crate) async fn response_alone(&mut self) -> Option<R> {
         let asked = OptionFuture::from(self.requests.as_ref().map(|requests| requests.asked()));
         tokio::select! {
@@ -131,8 +135,8 @@ impl<R: Send + 'static> Asking<R> {
             .is_some_and(|requests| requests.client_has(capability))
     }
 
-    /// Returns the error of the protocol for an error with this message, if the client would have needed a capability. Older
-    /// revisions have no such error.
+    /// Returns the error of the protocol for an error with this message, if the client would have
+    /// needed a capability. Older revisions have no such error.
     pub(crate) fn missing(&self, message: &str) -> Option<ErrorData> {
         let requests = self.requests.as_ref().filter(|_| self.asked.is_some())?;
         Some(ErrorData::missing_required_client_capability(

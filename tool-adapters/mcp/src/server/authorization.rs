@@ -17,7 +17,8 @@ pub(crate) fn principal(parts: &Parts) -> Option<String> {
 }
 
 impl Settings {
-    /// Checks the settings of the resource. Returns an error with all reasons why the server would accept no token.
+    /// Checks the settings of the resource. Returns an error with all reasons why the server would
+    /// accept no token.
     pub(crate) fn check_oauth(&self) -> io::Result<()> {
         let Some(oauth) = &self.oauth else {
             return Ok(());
@@ -50,7 +51,8 @@ pub(crate) fn with_metadata(router: Router, settings: &Settings) -> Router {
     router.merge(settings.access.clone().guard(oauth.metadata_route()))
 }
 
-/// Checks the token of a request, and puts its claims in its place. Returns the answer to a refused request.
+/// Checks the token of a request, and puts its claims in its place. Returns the answer to a refused
+/// request.
 pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Option<Response> {
     let oauth = settings.oauth.as_ref()?;
     match oauth.admit(&parts.headers).await {
@@ -62,8 +64,8 @@ pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Option<Resp
     None
 }
 
-/// Checks that the token of a request has the scopes of the tools that its messages call. Returns the answer to a refused
-/// request.
+/// Checks that the token of a request has the scopes of the tools that its messages call. Returns
+/// the answer to a refused request.
 pub(crate) fn permit(state: &ServerState, parts: &Parts, incoming: &Incoming) -> Option<Response> {
     let oauth = state
         .settings

@@ -48,15 +48,15 @@ impl IntoResponse for BodyError {
     }
 }
 
-/// The bodies that are read to their end although they are too long, so that their request can be answered: those of up to this
-/// many times the maximum. Nothing is kept of them.
+/// The bodies that are read to their end although they are too long, so that their request can be
+/// answered: those of up to this many times the maximum. Nothing is kept of them.
 const MAX_EXCESS: usize = 16;
 
 /// The bytes that a request takes beside those of its body.
 const REQUEST: usize = 8 << 10;
 
-/// Reads a body of up to `max` bytes, which count as buffered with those of its request until the share is dropped. Bytes that came early give no time for
-/// those that follow.
+/// Reads a body of up to `max` bytes, which count as buffered with those of its request until the
+/// share is dropped. Bytes that came early give no time for those that follow.
 pub(crate) async fn read_body(
     body: Body,
     max: usize,
@@ -67,7 +67,8 @@ pub(crate) async fn read_body(
     // The number of bytes that have come, and the scan of those of a body that is too long.
     let mut size = 0_usize;
     let mut scanner = None::<IdScanner>;
-    // The time since which fewer bytes have come than the lowest rate brings, and the bytes that were read then.
+    // The time since which fewer bytes have come than the lowest rate brings, and the bytes that
+    // were read then.
     let mut since = Instant::now();
     let mut before = 0;
     loop {

@@ -21,7 +21,8 @@ use tool_core::{Category, Mode, Policy, RegistryErrors, Runtime, ToolContext, To
 
 /// Serves the tools of a runtime over the Model Context Protocol. Cheap to clone.
 ///
-/// One MCP session is one [`Session`](tool_core::Session) in text mode. It ends when its connection ends. See the
+/// One MCP session is one [`Session`](tool_core::Session) in text mode. It ends when its connection
+/// ends. See the
 /// [module](crate) for the parts of the protocol that are served.
 ///
 /// ```
@@ -67,9 +68,9 @@ impl Server {
 
     /// Returns [`Policy::text`] without its limits a turn.
     ///
-    /// The protocol does not tell a server when the user has spoken. A turn ends after a pause between calls
-    /// ([`turn_after`](Self::turn_after)), so limits a turn would stop long runs of calls. Deadlines, confirmation and
-    /// the caps on sessions and concurrent calls stay.
+    /// The protocol does not tell a server when the user has spoken. A turn ends after a pause
+    /// between calls ([`turn_after`](Self::turn_after)), so limits a turn would stop long runs of
+    /// calls. Deadlines, confirmation and the caps on sessions and concurrent calls stay.
     pub fn policy() -> Policy {
         let policy = Policy::text().category_budget(Category::Retrieval, None);
         policy.repeated_calls(None).max_empty_results(None)
@@ -90,9 +91,10 @@ impl Server {
         self.with(|settings| settings.instructions = Some(text.into()))
     }
 
-    /// Serves each tool's guide as the prompt `<tool>_guide` and as the skill `skill://<tool>/SKILL.md`, by the extension
-    /// `io.modelcontextprotocol/skills`. The skill is a resource, too. Its name has the letters, digits and hyphens of the tool's
-    /// name in lower case. Defaults to true.
+    /// Serves each tool's guide as the prompt `<tool>_guide` and as the skill
+    /// `skill://<tool>/SKILL.md`, by the extension `io.modelcontextprotocol/skills`. The skill is a
+    /// resource, too. Its name has the letters, digits and hyphens of the tool's name in lower
+    /// case. Defaults to true.
     pub fn guides(self, yes: bool) -> Self {
         self.with(|settings| settings.guides = yes)
     }
@@ -131,13 +133,15 @@ impl Server {
         self.with(|settings| settings.idle_timeout = limit)
     }
 
-    /// Sets the function that says which tools' calls may run as tasks, by the extension `io.modelcontextprotocol/tasks` of
-    /// revision 2026-07-28. Defaults to none, and then the server does not declare the extension.
+    /// Sets the function that says which tools' calls may run as tasks, by the extension
+    /// `io.modelcontextprotocol/tasks` of revision 2026-07-28. Defaults to none, and then the
+    /// server does not declare the extension.
     ///
-    /// A call becomes a task at the first moment at which its tool waits, for a client that declares the extension. A tool that
-    /// returns before that is answered at once, and what it asks before that is asked before there is a task
-    /// (`input_required`). The client polls the task, answers what its tool asks later, and may cancel it. A task belongs to its
-    /// client, as a call does ([`principal`](Self::principal)).
+    /// A call becomes a task at the first moment at which its tool waits, for a client that
+    /// declares the extension. A tool that returns before that is answered at once, and what it
+    /// asks before that is asked before there is a task (`input_required`). The client polls the
+    /// task, answers what its tool asks later, and may cancel it. A task belongs to its client, as
+    /// a call does ([`principal`](Self::principal)).
     ///
     /// ```
     /// # use tool_adapters::mcp::{Server, TaskSupport};
@@ -155,88 +159,95 @@ impl Server {
         self.with(|settings| settings.tasks = Some(Arc::new(choose)))
     }
 
-    /// Sets the time for which a task is kept, counted from its beginning. A call that goes on for longer is cancelled. Defaults to
-    /// 15 minutes.
+    /// Sets the time for which a task is kept, counted from its beginning. A call that goes on for
+    /// longer is cancelled. Defaults to 15 minutes.
     pub fn task_ttl(self, ttl: Duration) -> Self {
         self.with(|settings| settings.task_ttl = ttl)
     }
 
-    /// Sets the maximum number of tasks that are kept of one client, those that have ended included. A further call is refused, and
-    /// so is one while the results of the client's tasks have 16 MiB. Defaults to 32.
+    /// Sets the maximum number of tasks that are kept of one client, those that have ended
+    /// included. A further call is refused, and so is one while the results of the client's tasks
+    /// have 16 MiB. Defaults to 32.
     pub fn max_tasks(self, tasks: usize) -> Self {
         self.with(|settings| settings.max_tasks = tasks)
     }
 
-    /// Sets the maximum number of sessions that are open over HTTP at once. Further ones are refused, and open ones are
-    /// never closed to make room. Defaults to 10,000.
+    /// Sets the maximum number of sessions that are open over HTTP at once. Further ones are
+    /// refused, and open ones are never closed to make room. Defaults to 10,000.
     pub fn max_sessions(self, sessions: usize) -> Self {
         self.with(|settings| settings.max_sessions.all = sessions)
     }
 
-    /// Sets the maximum number of sessions that one client has open over HTTP at once. A client is a principal, or else the
-    /// server's bearer token, or else the address of the peer. Behind a proxy, all clients without a principal have the proxy's
-    /// address. Defaults to 1,024.
+    /// Sets the maximum number of sessions that one client has open over HTTP at once. A client is
+    /// a principal, or else the server's bearer token, or else the address of the peer. Behind a
+    /// proxy, all clients without a principal have the proxy's address. Defaults to 1,024.
     pub fn max_sessions_per_client(self, sessions: usize) -> Self {
         self.with(|settings| settings.max_sessions.each = sessions)
     }
 
-    /// Sets the maximum number of sessions that clients of one address have open with tokens that the server has not checked.
-    /// Each such token has its own budgets, and a client could send another one each time. Set a
+    /// Sets the maximum number of sessions that clients of one address have open with tokens that
+    /// the server has not checked. Each such token has its own budgets, and a client could send
+    /// another one each time. Set a
     /// [`principal`](Self::principal) to check them. Defaults to 16.
     pub fn max_unchecked_sessions(self, sessions: usize) -> Self {
         self.with(|settings| settings.max_unchecked_sessions = sessions)
     }
 
-    /// Sets the maximum number of connections that one address has open, if [`bind`](Self::bind) accepted them. Further ones
-    /// are answered 503. Behind a proxy, all clients have the proxy's address: set it to 10,000, which is the limit of all.
-    /// Defaults to 2,500.
+    /// Sets the maximum number of connections that one address has open, if [`bind`](Self::bind)
+    /// accepted them. Further ones are answered 503. Behind a proxy, all clients have the proxy's
+    /// address: set it to 10,000, which is the limit of all. Defaults to 2,500.
     pub fn max_connections_per_address(self, connections: usize) -> Self {
         self.with(|settings| settings.limits.connections.each = connections)
     }
 
-    /// Sets the time that open connections get after a [`shutdown`](Self::shutdown). Defaults to 10 s.
+    /// Sets the time that open connections get after a [`shutdown`](Self::shutdown). Defaults to 10
+    /// s.
     pub fn shutdown_grace(self, grace: Duration) -> Self {
         self.with(|settings| settings.limits.grace = grace)
     }
 
-    /// Sets the maximum size of a message in bytes. A longer one is answered with an error that has the id of its request, for
-    /// which a body over HTTP is read up to 16 times this size. Defaults to 4 MiB.
+    /// Sets the maximum size of a message in bytes. A longer one is answered with an error that has
+    /// the id of its request, for which a body over HTTP is read up to 16 times this size. Defaults
+    /// to 4 MiB.
     pub fn max_message(self, bytes: usize) -> Self {
         self.with(|settings| settings.max_message = bytes)
     }
 
-    /// Accepts the run, the customer and the sampling decision that clients send in `_meta`. Defaults to false, because
-    /// any client may send any value, and a call that is not sampled is hidden from exporters. The parent span is
-    /// always accepted.
+    /// Accepts the run, the customer and the sampling decision that clients send in `_meta`.
+    /// Defaults to false, because any client may send any value, and a call that is not sampled is
+    /// hidden from exporters. The parent span is always accepted.
     pub fn trust_baggage(self, yes: bool) -> Self {
         self.with(|settings| settings.trust_baggage = yes)
     }
 
-    /// Sets the path of [`router`](Self::router) and [`serve_http`](Self::serve_http). Defaults to `/mcp`.
+    /// Sets the path of [`router`](Self::router) and [`serve_http`](Self::serve_http). Defaults to
+    /// `/mcp`.
     pub fn path(self, path: impl Into<String>) -> Self {
         self.with(|settings| settings.path = path.into())
     }
 
-    /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any port, or
-    /// `name:port`. The check stops web pages that reach the server through a domain name that resolves to this machine.
+    /// Sets the allowed values of the `Host` header, in place of the loopback names: `name` for any
+    /// port, or `name:port`. The check stops web pages that reach the server through a domain name
+    /// that resolves to this machine.
     pub fn allow_hosts(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.with(|settings| {
             settings.access.hosts = Some(hosts.into_iter().map(Into::into).collect());
         })
     }
 
-    /// Sets the allowed values of the `Origin` header, in place of the loopback names: `https://name` for the default
-    /// port of the scheme, `https://name:port`, or `https://name:*` for any port. A request without `Origin` is allowed,
-    /// as browsers always send it.
+    /// Sets the allowed values of the `Origin` header, in place of the loopback names:
+    /// `https://name` for the default port of the scheme, `https://name:port`, or `https://name:*`
+    /// for any port. A request without `Origin` is allowed, as browsers always send it.
     pub fn allow_origins(self, origins: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.with(|settings| {
             settings.access.origins = Some(origins.into_iter().map(Into::into).collect());
         })
     }
 
-    /// Sets the function that returns the principal of an HTTP request, such as the signed-in user that a layer of the
-    /// application put into the request's extensions. A session, its streams and its approvals belong to the principal that
-    /// opened it: to requests of others, no such session exists. A request without a principal is refused with 401, unless
+    /// Sets the function that returns the principal of an HTTP request, such as the signed-in user
+    /// that a layer of the application put into the request's extensions. A session, its streams
+    /// and its approvals belong to the principal that opened it: to requests of others, no such
+    /// session exists. A request without a principal is refused with 401, unless
     /// [`allow_anonymous`](Self::allow_anonymous) is set.
     ///
     /// ```
@@ -255,20 +266,22 @@ impl Server {
         self.with(|settings| settings.find_principal = Some(Arc::new(find)))
     }
 
-    /// Sets the token that each HTTP request has to send as `Authorization: Bearer ..`: at least 16 visible ASCII
-    /// characters. The server keeps its hash only, and serves no request if the text is not a token. For one token a user,
-    /// use [`principal`](Self::principal).
+    /// Sets the token that each HTTP request has to send as `Authorization: Bearer ..`: at least 16
+    /// visible ASCII characters. The server keeps its hash only, and serves no request if the text
+    /// is not a token. For one token a user, use [`principal`](Self::principal).
     pub fn bearer_token(self, token: impl AsRef<str>) -> Self {
         self.with(|settings| settings.access.token = Some(BearerToken::new(token.as_ref())))
     }
 
-    /// Needs an access token with each HTTP request, issued for this resource. Requests without one are answered 401 with the
-    /// address of the metadata, and the metadata is served below the root of the [`router`](Self::router). A session belongs to
-    /// the issuer and the subject of its token, unless [`principal`](Self::principal) makes another principal of the
+    /// Needs an access token with each HTTP request, issued for this resource. Requests without one
+    /// are answered 401 with the address of the metadata, and the metadata is served below the root
+    /// of the [`router`](Self::router). A session belongs to the issuer and the subject of its
+    /// token, unless [`principal`](Self::principal) makes another principal of the
     /// [`AccessClaims`](crate::AccessClaims). A token is checked at each request, and removed from it: no layer behind, no tool and no log gets it.
     ///
-    /// With [`allow_anonymous`](Self::allow_anonymous), requests without a token are served too, and a token that is refused
-    /// stays refused. Over standard input and output there are no tokens, as the client has started the process.
+    /// With [`allow_anonymous`](Self::allow_anonymous), requests without a token are served too,
+    /// and a token that is refused stays refused. Over standard input and output there are no
+    /// tokens, as the client has started the process.
     ///
     /// ```
     /// # use tool_adapters::mcp::{OAuthResource, Server};
@@ -287,8 +300,8 @@ impl Server {
         })
     }
 
-    /// Serves requests for which [`principal`](Self::principal) returns `None`, and allows an address that other machines
-    /// can reach without a token and a principal. Defaults to false.
+    /// Serves requests for which [`principal`](Self::principal) returns `None`, and allows an
+    /// address that other machines can reach without a token and a principal. Defaults to false.
     pub fn allow_anonymous(self, yes: bool) -> Self {
         self.with(|settings| settings.access.allow_anonymous = yes)
     }
@@ -334,17 +347,19 @@ impl Server {
         self.state.settings.shutdown.cancel();
     }
 
-    /// Ends the sessions of all connections, also in a store that processes share, and stops serving. See
+    /// Ends the sessions of all connections, also in a store that processes share, and stops
+    /// serving. See
     /// [`Runtime::shutdown`].
     pub async fn shutdown(&self) {
         self.state.settings.shutdown.cancel();
         self.state.runtime.shutdown().await;
     }
 
-    /// Returns a router that serves under [`path`](Self::path), to be merged into an application's router.
+    /// Returns a router that serves under [`path`](Self::path), to be merged into an application's
+    /// router.
     ///
-    /// Layers of the application run first, and [`principal`](Self::principal) sees the extensions that they set. Call
-    /// this once: each router has its own sessions.
+    /// Layers of the application run first, and [`principal`](Self::principal) sees the extensions
+    /// that they set. Call this once: each router has its own sessions.
     ///
     /// ```
     /// # use tool_adapters::mcp::Server;
@@ -360,7 +375,8 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Returns an error if the text of the token is not one, or if the address is not a loopback address and
+    /// Returns an error if the text of the token is not one, or if the address is not a loopback
+    /// address and
     /// [`allow_hosts`](Self::allow_hosts), or all of [`bearer_token`](Self::bearer_token), [`principal`](Self::principal)
     /// and [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(&self, address: SocketAddr) -> io::Result<BoundServer> {
@@ -379,8 +395,8 @@ impl Server {
         self.bind(address).await?.serve().await
     }
 
-    /// Serves the client that started this process, until it closes standard input. Nothing else may write to standard
-    /// output; logs belong on standard error.
+    /// Serves the client that started this process, until it closes standard input. Nothing else
+    /// may write to standard output; logs belong on standard error.
     pub async fn serve_stdio(&self) -> io::Result<()> {
         let (input, output) = standard_streams();
         Box::pin(stdio::serve(&self.state, input, output, Some("pipe"))).await
@@ -410,8 +426,9 @@ impl Server {
         self.with(|settings| settings.all_features = true)
     }
 
-    /// Lets the host approve calls too. A call whose client cannot ask its user waits for this time, and after it for its repetition.
-    /// Calls that run as [tasks](Self::tasks) wait for their client alone.
+    /// Lets the host approve calls too. A call whose client cannot ask its user waits for this
+    /// time, and after it for its repetition. Calls that run as [tasks](Self::tasks) wait for their
+    /// client alone.
     pub fn host_approves(self, wait: Duration) -> Self {
         self.with(|settings| settings.host_approval = Some(wait))
     }

@@ -1,7 +1,9 @@
-//! The calls of a connection that are under way, and the one place where a client's cancellation meets its call.
+//! The calls of a connection that are under way, and the one place where a client's cancellation
+//! meets its call.
 //!
-//! A call is entered when its message has been read, so that a cancellation that comes right after it finds it, however far the call
-//! has come: before its tool begins, while it runs, and after it was handed over to rmcp.
+//! A call is entered when its message has been read, so that a cancellation that comes right after
+//! it finds it, however far the call has come: before its tool begins, while it runs, and after it
+//! was handed over to rmcp.
 
 use axum::http::request::Parts;
 use foldhash::{HashMap, HashMapExt};
@@ -11,7 +13,8 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use tool_core::CancellationToken;
 
-/// The calls of a connection that are not answered, by the ids of their requests. Clones are the same.
+/// The calls of a connection that are not answered, by the ids of their requests. Clones are the
+/// same.
 #[derive(Clone)]
 pub(crate) struct CallsUnderWay(Arc<Mutex<HashMap<RequestId, CancellationToken>>>);
 
@@ -22,7 +25,8 @@ impl Default for CallsUnderWay {
 }
 
 impl CallsUnderWay {
-    /// Enters a call whose message has been read. Returns `None` if it repeats the id of a call under way.
+    /// Enters a call whose message has been read. Returns `None` if it repeats the id of a call
+    /// under way.
     pub(crate) fn enter(&self, id: &RequestId) -> Option<Arc<CallUnderWay>> {
         let cancellation = CancellationToken::new();
         match self.0.lock().entry(id.clone()) {
@@ -36,7 +40,8 @@ impl CallsUnderWay {
         }))
     }
 
-    /// Cancels a call, which then has no answer. Its id may be used again. Returns false if no call with this id is under way.
+    /// Cancels a call, which then has no answer. Its id may be used again. Returns false if no call
+    /// with this id is under way.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let mut calls = self.0.lock();
         let Some(cancellation) = calls.remove(id) else {
@@ -56,7 +61,8 @@ pub(crate) struct CallUnderWay {
 }
 
 impl CallUnderWay {
-    /// Returns the entry of a call that was handed over to rmcp, from its message or the HTTP request that has brought it.
+    /// Returns the entry of a call that was handed over to rmcp, from its message or the HTTP
+    /// request that has brought it.
     pub(crate) fn of(extensions: &Extensions) -> Option<&Arc<Self>> {
         let of_http = || extensions.get::<Parts>()?.extensions.get::<Arc<Self>>();
         extensions.get::<Arc<Self>>().or_else(of_http)

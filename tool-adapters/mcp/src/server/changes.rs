@@ -29,7 +29,8 @@ pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
 /// The maximum number of streams of changes that one session has open.
 const MAX_STREAMS: usize = 8;
 
-/// The changes that wait for a slow client. A client that misses some gets a notification that everything has changed.
+/// The changes that wait for a slow client. A client that misses some gets a notification that
+/// everything has changed.
 const WAITING: usize = 64;
 
 /// The time in which a client has to take a notification. One that does not is given up.
@@ -72,19 +73,21 @@ impl Default for ChangeNotifier {
 }
 
 impl ChangeNotifier {
-    /// Reports that the contents of a resource have changed. Clients that have subscribed to exactly this URI get
-    /// `notifications/resources/updated`.
+    /// Reports that the contents of a resource have changed. Clients that have subscribed to
+    /// exactly this URI get `notifications/resources/updated`.
     pub fn resource_updated(&self, uri: impl Into<Arc<str>>) {
         // It fails if there is no client.
         let _ = self.0.send(Change::Resource(uri.into()));
     }
 
-    /// Reports that the list of resources has changed, such as when a `dynamic` toolset shows others.
+    /// Reports that the list of resources has changed, such as when a `dynamic` toolset shows
+    /// others.
     pub fn resources_changed(&self) {
         let _ = self.0.send(Change::Resources);
     }
 
-    /// Reports that the list of tools has changed, as [`Server::refresh`](crate::Server::refresh) does.
+    /// Reports that the list of tools has changed, as [`Server::refresh`](crate::Server::refresh)
+    /// does.
     pub(crate) fn tools_changed(&self) {
         let _ = self.0.send(Change::Tools);
     }
@@ -110,7 +113,8 @@ pub struct WatchedResources {
     counts: Mutex<HashMap<String, usize>>,
     /// Gets each URI that is watched now, with true, or no longer. Without it nothing is counted.
     host: OnceLock<UnboundedSender<(String, bool)>>,
-    /// The subscriptions of each client in all its sessions, as the host has a number of them for all.
+    /// The subscriptions of each client in all its sessions, as the host has a number of them for
+    /// all.
     taken: Arc<Quota<Identity>>,
 }
 
@@ -139,7 +143,8 @@ impl WatchedResources {
         }
     }
 
-    /// Starts to count. Returns the URIs as they become watched, with true, and as they no longer are.
+    /// Starts to count. Returns the URIs as they become watched, with true, and as they no longer
+    /// are.
     pub fn start(&self) -> UnboundedReceiver<(String, bool)> {
         let (host, watched) = unbounded_channel();
         _ = self.host.set(host);
@@ -152,7 +157,8 @@ impl WatchedResources {
     }
 }
 
-/// The resources to which the client of a session with `initialize` has subscribed, or a stream of changes.
+/// The resources to which the client of a session with `initialize` has subscribed, or a stream of
+/// changes.
 pub(crate) struct Subscriptions {
     uris: Mutex<BTreeSet<String>>,
     taken: Mutex<Share<Identity>>,
@@ -373,7 +379,8 @@ pub(crate) fn accepted(requested: &SubscriptionFilter, tools: bool) -> Subscript
     accepted
 }
 
-/// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client or the server ends it.
+/// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client or the
+/// server ends it.
 pub(crate) async fn listen(
     changes: &ChangeNotifier,
     client: &Client,

@@ -17,14 +17,16 @@ pub(crate) struct Client {
     pub(crate) peer: Option<IpAddr>,
 }
 
-/// The part of a client by which requests belong together. Budgets without a session are held for each.
+/// The part of a client by which requests belong together. Budgets without a session are held for
+/// each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Identity {
     /// The authenticated principal.
     Principal(Arc<str>),
     /// The hash of a token that the server has checked.
     Token([u8; 32]),
-    /// The hash of a token that the server has not checked. The client may send another one at any time.
+    /// The hash of a token that the server has not checked. The client may send another one at any
+    /// time.
     Claimed([u8; 32]),
     /// The unchecked tokens of a network, whose sessions are counted together.
     Claims(Option<IpAddr>),
@@ -42,8 +44,8 @@ impl Default for Identity {
 pub(crate) type FindPrincipal = dyn Fn(&Parts) -> Option<String> + Send + Sync;
 
 impl Client {
-    /// Identifies the client of a request. Returns `None` if the request has to be refused, because it has no principal or an
-    /// empty one.
+    /// Identifies the client of a request. Returns `None` if the request has to be refused, because
+    /// it has no principal or an empty one.
     pub(crate) fn of(
         parts: &Parts,
         find_principal: Option<&FindPrincipal>,
@@ -78,8 +80,9 @@ impl Client {
         }
     }
 
-    /// Returns the identity whose sessions are counted together with this client's. A token that the server has not checked
-    /// costs nothing to change, so the sessions of all such tokens of a peer count together.
+    /// Returns the identity whose sessions are counted together with this client's. A token that
+    /// the server has not checked costs nothing to change, so the sessions of all such tokens of a
+    /// peer count together.
     pub(crate) fn counted_as(&self) -> Identity {
         match &self.identity {
             Identity::Claimed(_) => Identity::Claims(self.peer),
@@ -87,8 +90,8 @@ impl Client {
         }
     }
 
-    /// Returns the id of the session that all requests of the client share, in every process. Returns `None` for a client that
-    /// is not identified.
+    /// Returns the id of the session that all requests of the client share, in every process.
+    /// Returns `None` for a client that is not identified.
     pub(crate) fn session_id(&self) -> Option<String> {
         // The kind and its terminator keep a principal and a token of one text apart.
         let (kind, digest) = match &self.identity {
@@ -102,17 +105,17 @@ impl Client {
         Some(format!("mcp-{kind}-{}", hex(&digest)))
     }
 
-    /// Returns true if a session that `opener` opened belongs to this client. An address proves nothing, as proxies
-    /// share and change it, so a session without a principal and a token belongs to every client that has its id and
-    /// sends neither.
+    /// Returns true if a session that `opener` opened belongs to this client. An address proves
+    /// nothing, as proxies share and change it, so a session without a principal and a token
+    /// belongs to every client that has its id and sends neither.
     pub(crate) fn owns(&self, opener: &Self) -> bool {
         let is_unproven = |client: &Self| matches!(client.identity, Identity::Peer(_));
         self.identity == opener.identity || (is_unproven(self) && is_unproven(opener))
     }
 }
 
-/// Returns the hash of the credentials in an `Authorization` header. The case of the scheme and the blanks around the
-/// credentials do not count.
+/// Returns the hash of the credentials in an `Authorization` header. The case of the scheme and the
+/// blanks around the credentials do not count.
 fn hash_token(header: &[u8]) -> [u8; 32] {
     let header = header.trim_ascii();
     let (scheme, token) = header.split_at(

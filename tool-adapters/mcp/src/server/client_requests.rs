@@ -1,7 +1,8 @@
-//! Requests of running tools, prompts and resources to the client: to its user, to its model, and for its roots.
+//! Requests of running tools, prompts and resources to the client: to its user, to its model, and
+//! for its roots.
 //!
-//! Up to revision 2025-11-25 the client gets a request. From 2026-07-28 on the answer to the call's own request carries it, and
-//! the client repeats the call with its answer.
+//! Up to revision 2025-11-25 the client gets a request. From 2026-07-28 on the answer to the call's
+//! own request carries it, and the client repeats the call with its answer.
 
 #![expect(
     deprecated,
@@ -128,7 +129,8 @@ impl Capabilities {
     }
 }
 
-/// Sends a question to the client's user and waits for the answer. Dropped before it, withdraws the question.
+/// Sends a question to the client's user and waits for the answer. Dropped before it, withdraws the
+/// question.
 pub(crate) async fn elicit(
     context: &RequestContext<RoleServer>,
     question: ElicitRequestParams,
@@ -233,7 +235,8 @@ pub(crate) struct CallRequests {
     route: SetOnce<(RequestRoute, Capabilities)>,
     /// Notified when a request waits for the way.
     asked: Notify,
-    /// The answers that the client has sent with the call, by the names that the tool gives its requests.
+    /// The answers that the client has sent with the call, by the names that the tool gives its
+    /// requests.
     early: Mutex<InputResponses>,
     /// The capabilities that the client would have needed.
     missing: AtomicU8,
@@ -276,7 +279,8 @@ impl CallRequests {
             .is_some_and(|(_, client)| client.has(capability))
     }
 
-    /// Returns the capabilities that the client would have needed for its call not to fail with this message.
+    /// Returns the capabilities that the client would have needed for its call not to fail with
+    /// this message.
     pub(crate) fn missing(&self, message: &str) -> Option<Capabilities> {
         let missing = Capabilities(self.missing.load(Ordering::Relaxed));
         let explains = |one: &Capability| missing.has(*one) && message.contains(one.reason());

@@ -1,9 +1,10 @@
 //! Approval of calls by the client's user, through elicitation.
 //!
-//! Up to revision 2025-11-25 the client gets an `elicitation/create` request. From 2026-07-28 on the call is answered
-//! `input_required`, and the client repeats it with the user's answer and the `requestState`: an alias of the approval
-//! token, by which any process that serves the client finds the call in the session's store, and a digest of the request. The
-//! token itself never leaves the process.
+//! Up to revision 2025-11-25 the client gets an `elicitation/create` request. From 2026-07-28 on
+//! the call is answered `input_required`, and the client repeats it with the user's answer and the
+//! `requestState`: an alias of the approval token, by which any process that serves the client
+//! finds the call in the session's store, and a digest of the request. The token itself never
+//! leaves the process.
 
 use crate::server::client_requests::{Capabilities, Capability, elicit};
 use crate::server::session::{ClientSession, McpResult, ServerContext, ServerState, is_stateless};
@@ -49,8 +50,8 @@ const QUESTION: &str = "confirm";
 /// Separates the alias from the digest in a `requestState`.
 const SEPARATOR: char = '-';
 
-/// Asks the client's user to approve a call, and waits for the host where it approves calls. Denies the call if neither
-/// decides.
+/// Asks the client's user to approve a call, and waits for the host where it approves calls. Denies
+/// the call if neither decides.
 pub(crate) async fn request(
     state: &ServerState,
     call: &CallToolRequestParams,
@@ -170,7 +171,8 @@ pub(crate) struct ApprovedCall {
     pub(crate) tool: String,
 }
 
-/// Reads the user's answer to a call that the client repeats with it. Returns the call to run, or the answer to the request.
+/// Reads the user's answer to a call that the client repeats with it. Returns the call to run, or
+/// the answer to the request.
 pub(crate) async fn resume(
     session: &Session,
     repeated: RepeatedRequest,
@@ -233,7 +235,8 @@ pub(crate) async fn resume(
     answer.map(|_| ControlFlow::Break(result))
 }
 
-/// Asks the client's user to approve a call that goes on as a task. Returns `None` if the task is cancelled meanwhile.
+/// Asks the client's user to approve a call that goes on as a task. Returns `None` if the task is
+/// cancelled meanwhile.
 pub(crate) async fn request_in_task(
     (session, shows_forms): (&Session, bool),
     response: &ToolResponse,
@@ -257,15 +260,16 @@ pub(crate) async fn request_in_task(
     (!cancel.is_cancelled()).then_some(decided)
 }
 
-/// Denies the calls of a tool that wait for approval, because the tool has ended and the user would be asked about calls
-/// whose results reach no one.
+/// Denies the calls of a tool that wait for approval, because the tool has ended and the user would
+/// be asked about calls whose results reach no one.
 pub(crate) async fn deny_nested(session: &Session, response: &ToolResponse) {
     for confirmation in response.meta().nested_confirmations() {
         session.deny_undecided(&confirmation.token).await;
     }
 }
 
-/// Returns the digest of a request's tool and arguments, which a repeated request has too, in any order.
+/// Returns the digest of a request's tool and arguments, which a repeated request has too, in any
+/// order.
 pub(crate) fn digest_of_call(call: &CallToolRequestParams) -> String {
     let mut arguments = Value::Object(call.arguments.clone().unwrap_or_default());
     arguments.sort_all_objects();
@@ -333,7 +337,8 @@ fn waits(tool: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(message)])
 }
 
-/// Answers a call that the host has not decided on, of a client whose repetition cannot be told from the call of another.
+/// Answers a call that the host has not decided on, of a client whose repetition cannot be told
+/// from the call of another.
 fn no_identity(tool: &str) -> CallToolResult {
     let message = format!(
         "no operator has approved this call of `{tool}` in time, so it is denied, and was not run. It cannot wait on, because this client \

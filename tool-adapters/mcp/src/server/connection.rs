@@ -66,7 +66,8 @@ async fn until_cancelled<T>(
 
 type ListParams = Option<PaginatedRequestParams>;
 
-/// A request for a prompt or a resource, which may ask the client, and which the client repeats with its answers.
+/// A request for a prompt or a resource, which may ask the client, and which the client repeats
+/// with its answers.
 struct AskingRequest {
     digest: String,
     /// The state of a repeated request.
@@ -84,16 +85,19 @@ pub(crate) struct Connection {
     transport: Option<&'static str>,
     /// The revision that `initialize` agreed on.
     pub(crate) revision: OnceLock<ProtocolVersion>,
-    /// The capabilities of the client that has initialized the session, and the way to it, which over HTTP each request has.
+    /// The capabilities of the client that has initialized the session, and the way to it, which
+    /// over HTTP each request has.
     client: OnceLock<(Capabilities, Option<Peer<RoleServer>>)>,
-    /// The parameters with which the client has initialized a session over HTTP, with the revision that was agreed on.
+    /// The parameters with which the client has initialized a session over HTTP, with the revision
+    /// that was agreed on.
     initialized: OnceLock<Box<InitializeRequestParams>>,
     /// The log messages that the client of the session takes.
     log: LogThreshold,
     pub(crate) calls: CallsUnderWay,
     parked: Arc<ParkedCalls>,
     tasks: Arc<Tasks>,
-    /// The subscriptions of the client, once it has initialized the session, and the end of their notifications.
+    /// The subscriptions of the client, once it has initialized the session, and the end of their
+    /// notifications.
     subscriptions: OnceLock<(Arc<Subscriptions>, DropGuard)>,
 }
 
@@ -136,7 +140,8 @@ impl Connection {
         }
     }
 
-    /// Returns the session of this connection, or the one that the client's requests share if it did not `initialize`.
+    /// Returns the session of this connection, or the one that the client's requests share if it
+    /// did not `initialize`.
     fn client_session(&self, context: &ServerContext) -> McpResult<Arc<ClientSession>> {
         match &self.shared {
             Some(shared) if !self.session.is_open() => shared.get(&client(context), &self.state),
@@ -177,7 +182,8 @@ impl Connection {
         ))
     }
 
-    /// Returns true if tools may ask the client of a call. From revision 2026-07-28 on that is known with the way of asking.
+    /// Returns true if tools may ask the client of a call. From revision 2026-07-28 on that is
+    /// known with the way of asking.
     fn may_ask(&self, context: &ServerContext) -> bool {
         is_stateless(context) || self.has_capabilities()
     }
@@ -201,8 +207,8 @@ impl Connection {
         }
     }
 
-    /// Returns the way to a client over streams that gets requests, with its capabilities. Returns `None` before it has
-    /// initialized the session.
+    /// Returns the way to a client over streams that gets requests, with its capabilities. Returns
+    /// `None` before it has initialized the session.
     pub(crate) fn requester(&self) -> Option<(Peer<RoleServer>, Capabilities)> {
         let (capabilities, peer) = self.client.get()?;
         Some((peer.clone()?, *capabilities))
@@ -416,7 +422,8 @@ impl Connection {
         Ok(ControlFlow::Continue(call))
     }
 
-    /// Reads a prompt or a resource, until its result or a question with which the client repeats the request.
+    /// Reads a prompt or a resource, until its result or a question with which the client repeats
+    /// the request.
     async fn read<T, F>(
         &self,
         request: AskingRequest,
@@ -477,8 +484,8 @@ impl Connection {
         }
     }
 
-    /// Returns true if a call becomes a task as soon as its tool waits. Fails if its client has to support tasks, and does not, or
-    /// has too many.
+    /// Returns true if a call becomes a task as soon as its tool waits. Fails if its client has to
+    /// support tasks, and does not, or has too many.
     fn becomes_task(&self, call: &OngoingCall, context: &ServerContext) -> McpResult<bool> {
         let support = self.state.task_support(call.session.tools(), &call.tool);
         if support == TaskSupport::Forbidden {
@@ -519,7 +526,8 @@ impl Connection {
                 call.run(context).await
             };
             match step {
-                // Nothing was done, so the call is made once more in a session that the store knows.
+                // Nothing was done, so the call is made once more in a session that the store
+                // knows.
                 Step::Answered(response)
                     if response.meta().session_is_lost() && !has_begun_again =>
                 {

@@ -1,10 +1,12 @@
-//! Calls that are answered without rmcp. Over HTTP so are the requests that open a session and list its tools.
+//! Calls that are answered without rmcp. Over HTTP so are the requests that open a session and list
+//! its tools.
 //!
-//! rmcp hands a request from task to task, and serves it over HTTP by a stream of events, so that a client can lose its connection
-//! and be asked. A call that is answered before anything else has to reach its client needs none of it. It runs on one task, and
-//! over HTTP its answer is one JSON message, which every revision of the protocol allows. When its tool reports progress
-//! or asks, its call needs an approval, or it takes long, rmcp's handler takes the call over as it is. Requests that are unusual
-//! in any respect go to rmcp, which checks them.
+//! rmcp hands a request from task to task, and serves it over HTTP by a stream of events, so that a
+//! client can lose its connection and be asked. A call that is answered before anything else has to
+//! reach its client needs none of it. It runs on one task, and over HTTP its answer is one JSON
+//! message, which every revision of the protocol allows. When its tool reports progress or asks,
+//! its call needs an approval, or it takes long, rmcp's handler takes the call over as it is.
+//! Requests that are unusual in any respect go to rmcp, which checks them.
 
 use crate::server::calls::CallUnderWay;
 use crate::server::changes::Recipient;
@@ -40,7 +42,8 @@ use tool_core::trace::{self, DistributedContext};
 pub(crate) static REVISION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(crate) static SESSION_HEADER: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// The time after which a call over HTTP gets a stream, which can be requested again when its connection is lost.
+/// The time after which a call over HTTP gets a stream, which can be requested again when its
+/// connection is lost.
 const STREAM_AFTER: Duration = Duration::from_secs(1);
 
 /// Returns true if a call is neither a repeated one nor one that may become a task.
@@ -145,8 +148,8 @@ fn end_without_answer() -> Response {
     (kind, Body::empty()).into_response()
 }
 
-/// Returns the answer to a request for a session that does not exist, has ended, belongs to another client, or was lost by its
-/// store. It is the same for all of them.
+/// Returns the answer to a request for a session that does not exist, has ended, belongs to another
+/// client, or was lost by its store. It is the same for all of them.
 pub(crate) fn unknown_session() -> Response {
     (StatusCode::NOT_FOUND, UNKNOWN_SESSION).into_response()
 }
@@ -199,7 +202,8 @@ pub(crate) fn list_tools(
     Some(axum::Json(answer).into_response())
 }
 
-/// Returns the parameters of a request over HTTP that opens a session, unless its headers or its metadata are for rmcp to check.
+/// Returns the parameters of a request over HTTP that opens a session, unless its headers or its
+/// metadata are for rmcp to check.
 pub(crate) fn opening<'a>(
     message: &'a ClientJsonRpcMessage,
     headers: &HeaderMap,
@@ -244,7 +248,8 @@ pub(crate) async fn open(
     }
 }
 
-/// A call over HTTP. It goes on if the client's connection is lost, but for revisions in which that cancels it.
+/// A call over HTTP. It goes on if the client's connection is lost, but for revisions in which that
+/// cancels it.
 struct HeldCall<'a> {
     call: Option<OngoingCall>,
     ends_with_client: bool,
@@ -319,8 +324,8 @@ impl LineCall {
         })
     }
 
-    /// Runs the call, and returns its id and the line of its answer, or none if it was cancelled. Returns the request as a message
-    /// if rmcp has to take the call over.
+    /// Runs the call, and returns its id and the line of its answer, or none if it was cancelled.
+    /// Returns the request as a message if rmcp has to take the call over.
     pub(crate) async fn answer(
         mut self,
         request: CallRequest,

@@ -1,4 +1,5 @@
-//! The parts of the protocol that a server's tools need: its capabilities, and the methods that it serves.
+//! The parts of the protocol that a server's tools need: its capabilities, and the methods that it
+//! serves.
 
 use crate::server::session::ServerState;
 use rmcp::model::{
@@ -93,7 +94,8 @@ pub(crate) struct ServedMethods<'a> {
 struct FoundFeatures([OnceLock<Features>; 2]);
 
 impl Features {
-    /// Returns the features that a context needs. `guides` is true where the guides of tools are served, too.
+    /// Returns the features that a context needs. `guides` is true where the guides of tools are
+    /// served, too.
     pub(crate) fn of(tools: &ToolContext, guides: bool) -> Self {
         *tools.memo::<FoundFeatures>().0[usize::from(guides)].get_or_init(|| {
             let guides = guides && tools.definitions().any(|tool| tool.guide().is_some());

@@ -87,7 +87,8 @@ pub(crate) struct Notifier {
     log: Option<LogLevel>,
 }
 
-/// The characters of a message about progress. The streams of a session keep some, for clients that lose their connection.
+/// The characters of a message about progress. The streams of a session keep some, for clients that
+/// lose their connection.
 const MAX_MESSAGE: usize = 16 << 10;
 
 enum Notification {
@@ -122,7 +123,8 @@ impl Notifier {
     }
 }
 
-/// The number of notifications that may wait. Further ones are dropped, so that the tool is not held up.
+/// The number of notifications that may wait. Further ones are dropped, so that the tool is not
+/// held up.
 const CAPACITY: usize = 256;
 
 /// The notifications about a call that wait for its client.
@@ -157,7 +159,8 @@ impl Notices {
     }
 }
 
-/// Sends the updates of a call as `notifications/progress`, and its log messages as `notifications/message`.
+/// Sends the updates of a call as `notifications/progress`, and its log messages as
+/// `notifications/message`.
 pub(crate) struct Forwarder {
     notices: Notices,
     peer: Peer<RoleServer>,

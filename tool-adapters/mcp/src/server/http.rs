@@ -38,7 +38,8 @@ pub(crate) fn router(state: &ServerState) -> Router {
         settings.idle_timeout,
         settings.shutdown.clone(),
     ));
-    // `AccessRules` have a stricter check of both headers, and the size of a body is checked before it is read.
+    // `AccessRules` have a stricter check of both headers, and the size of a body is checked before
+    // it is read.
     let config = StreamableHttpServerConfig::default()
         .disable_allowed_hosts()
         .disable_allowed_origins()
@@ -77,7 +78,8 @@ struct Endpoint {
 }
 
 impl Endpoint {
-    /// Passes on a request of a client. The future is boxed, as that of each request has room for it.
+    /// Passes on a request of a client. The future is boxed, as that of each request has room for
+    /// it.
     fn pass_on<'a>(
         &'a self,
         client: &Client,
@@ -111,8 +113,8 @@ impl Gate {
         ))
     }
 
-    /// Returns the handler of the session that a request names, or a new one if it names none. Returns `None` if it names more
-    /// than one, or one that its client has not opened.
+    /// Returns the handler of the session that a request names, or a new one if it names none.
+    /// Returns `None` if it names more than one, or one that its client has not opened.
     fn connection(&self, client: &Client, headers: &HeaderMap) -> Option<Arc<Connection>> {
         let mut ids = headers.get_all(&SESSION_HEADER).iter();
         match (ids.next(), ids.next()) {
@@ -123,8 +125,9 @@ impl Gate {
     }
 }
 
-/// Serves a request. Identifies its client, and refuses requests that no access rule allows, requests for a session of another client,
-/// requests that would open too many sessions, and bodies that are not a valid message.
+/// Serves a request. Identifies its client, and refuses requests that no access rule allows,
+/// requests for a session of another client, requests that would open too many sessions, and bodies
+/// that are not a valid message.
 async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
     let gate = &endpoint.gate;
     let settings = &gate.state.settings;
@@ -297,7 +300,8 @@ impl CheckedRequest {
         OPENING.scope(opening, self.pass_on(message)).await
     }
 
-    /// Passes a message on to rmcp as it was read, so that rmcp cannot read another one in the bytes of the client.
+    /// Passes a message on to rmcp as it was read, so that rmcp cannot read another one in the
+    /// bytes of the client.
     async fn pass_on(mut self, message: &ClientJsonRpcMessage) -> Response {
         let text = serde_json::to_vec(message).unwrap_or_default();
         // rmcp keeps the parts of a request until it is answered.
@@ -380,7 +384,8 @@ fn events_of(answer: Response) -> Body {
     Body::from_stream(framed.chain(stream::iter([Ok(Bytes::from_static(b"\n\n"))])))
 }
 
-/// Returns true if the request speaks a revision without sessions, where the header of a session has no meaning.
+/// Returns true if the request speaks a revision without sessions, where the header of a session
+/// has no meaning.
 fn is_without_sessions(headers: &HeaderMap) -> bool {
     let version = headers
         .get(&REVISION_HEADER)

@@ -1,8 +1,10 @@
-//! The sessions of clients over HTTP: their messages, between the requests that bring them and rmcp's handler.
+//! The sessions of clients over HTTP: their messages, between the requests that bring them and
+//! rmcp's handler.
 //!
-//! rmcp's handler is a task with channels for messages of half a kilobyte, which takes more memory than all the rest of a
-//! session. So it runs only while it serves requests: the first of them starts it, and it ends once all are answered. Sessions
-//! are opened without it, unless the request is unusual.
+//! rmcp's handler is a task with channels for messages of half a kilobyte, which takes more memory
+//! than all the rest of a session. So it runs only while it serves requests: the first of them
+//! starts it, and it ends once all are answered. Sessions are opened without it, unless the request
+//! is unusual.
 
 use crate::server::calls;
 use crate::server::client::{Client, Identity};
@@ -132,7 +134,8 @@ impl HttpSessions {
         Ok(id)
     }
 
-    /// Passes the cancellation of a call on to the session of the call, where rmcp may have taken it over.
+    /// Passes the cancellation of a call on to the session of the call, where rmcp may have taken
+    /// it over.
     pub(crate) async fn cancel(&self, id: &str, cancellation: ClientJsonRpcMessage) {
         if let Ok(session) = self.session(id) {
             // A session that ends cancels its calls.
@@ -319,7 +322,8 @@ impl SessionManager for HttpSessions {
         Ok(self.open.lock().sessions.contains_key(id))
     }
 
-    /// Ends a session that could not be opened. rmcp calls this also when the handler that opened a session has ended.
+    /// Ends a session that could not be opened. rmcp calls this also when the handler that opened a
+    /// session has ended.
     async fn close_session(&self, id: &SessionId) -> SessionResult<()> {
         if self
             .session(id)

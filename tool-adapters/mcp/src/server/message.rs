@@ -1,8 +1,9 @@
 //! The one reader of a client's messages: from their bytes to what the server does with them.
 //!
-//! Two parsers that read one text as two different messages let a sender bypass checks. So member names have to match
-//! exactly, and duplicate members are refused. Members that are not known are ignored. Each refused message gets one JSON-RPC
-//! error as its answer, under the message's own id where that can be read.
+//! Two parsers that read one text as two different messages let a sender bypass checks. So member
+//! names have to match exactly, and duplicate members are refused. Members that are not known are
+//! ignored. Each refused message gets one JSON-RPC error as its answer, under the message's own id
+//! where that can be read.
 
 use crate::lines::{IdScanner, MessageId};
 use crate::server::calls::CallUnderWay;
@@ -48,8 +49,8 @@ impl InvalidMessage {
         }
     }
 
-    /// Returns the answer over HTTP. Many clients end their session at any other status than 200, so `status` is used only if
-    /// the answer does not reach a request.
+    /// Returns the answer over HTTP. Many clients end their session at any other status than 200,
+    /// so `status` is used only if the answer does not reach a request.
     pub(crate) fn into_response(self, status: StatusCode) -> Response {
         let status = if self.id.is_null() {
             status
@@ -59,7 +60,8 @@ impl InvalidMessage {
         self.with_status(status)
     }
 
-    /// Returns the answer over HTTP in a revision without sessions, in which a method that is not served is not found.
+    /// Returns the answer over HTTP in a revision without sessions, in which a method that is not
+    /// served is not found.
     pub(crate) fn into_response_without_sessions(self, status: StatusCode) -> Response {
         match self.error.code {
             ErrorCode::METHOD_NOT_FOUND => self.with_status(StatusCode::NOT_FOUND),
@@ -287,7 +289,8 @@ fn read_members(
     }
 }
 
-/// Reads a call whose parameters were checked. rmcp would try the types of all methods for them first.
+/// Reads a call whose parameters were checked. rmcp would try the types of all methods for them
+/// first.
 fn read_call(mut message: Map<String, Value>) -> Result<CallRequest, ErrorData> {
     let id = message.get_mut("id").map(Value::take).unwrap_or_default();
     let id = RequestId::deserialize(id).map_err(|_| invalid_request("expected a shorter `id`"))?;
@@ -352,7 +355,8 @@ fn check_envelope(message: &Map<String, Value>) -> Result<(), ErrorData> {
     }
 }
 
-/// Checks the parameters that are read of the methods that are served. Null is the same as no value.
+/// Checks the parameters that are read of the methods that are served. Null is the same as no
+/// value.
 fn check_params(method: &str, params: Option<&Value>) -> Result<(), ErrorData> {
     let params = params.and_then(Value::as_object);
     let given = |name| {

@@ -1,16 +1,24 @@
-//! A server of a runtime's tools. Every call goes through a session, which holds budgets, deadlines and approvals.
+//! A server of a runtime's tools. Every call goes through a session, which holds budgets, deadlines
+//! and approvals.
 //!
-//! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`, `http_sessions` and `session_streams`
+//! - `builder`: the public `Server`; `http`: the transport over HTTP, with `body`, `http_sessions`
+//!   and `session_streams`
 //! - `stdio`: the transport over lines; `standard_streams`: those of the process
-//! - `message`: the one reader of a client's messages; `calls`: the calls under way, where a cancellation meets its call
+//! - `message`: the one reader of a client's messages; `calls`: the calls under way, where a
+//!   cancellation meets its call
 //! - `request_ids`: random ids of the server's own requests
 //! - `authorization`: the check of access tokens
 //! - `client`: the identity of a client
-//! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its answer; `direct`: calls, and other requests over HTTP, that do not pass through rmcp; `session`: the sessions of clients, and the data that all connections share
+//! - `connection`: the handler of one connection; `ongoing_call`: a call from its request to its
+//!   answer; `direct`: calls, and other requests over HTTP, that do not pass through rmcp;
+//!   `session`: the sessions of clients, and the data that all connections share
 //! - `features`: the capabilities and methods that the tools need; `pages`: the pages of all lists
-//! - `prompts`, `resources`; `skills`: the guides of tools; `changes`: the notifications of all that changes
-//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the client's user, and `unclaimed`: by the host;
-//!   `asking`: work that may ask the client; `client_requests`: its requests, and `parked`: the work that waits for the answers; `forwarder`: their progress and log; `tasks`: calls that go on as tasks
+//! - `prompts`, `resources`; `skills`: the guides of tools; `changes`: the notifications of all
+//!   that changes
+//! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the
+//!   client's user, and `unclaimed`: by the host; `asking`: work that may ask the client;
+//!   `client_requests`: its requests, and `parked`: the work that waits for the answers;
+//!   `forwarder`: their progress and log; `tasks`: calls that go on as tasks
 
 mod asking;
 #[cfg(feature = "auth")]

@@ -1,4 +1,5 @@
-//! A call that runs in its client's session, from its request to its answer or to what its tool asks.
+//! A call that runs in its client's session, from its request to its answer or to what its tool
+//! asks.
 
 use crate::server::asking::{Asking, Step};
 use crate::server::client_requests::Capabilities;
@@ -121,7 +122,8 @@ impl OngoingCall {
         }
     }
 
-    /// Waits for the response, for a time at most. Returns `None` if something has to reach the client before it.
+    /// Waits for the response, for a time at most. Returns `None` if something has to reach the
+    /// client before it.
     pub(crate) async fn response_alone(&mut self, limit: Duration) -> Option<ToolResponse> {
         let noticed = OptionFuture::from(self.notices.as_ref().map(Notices::arrived));
         tokio::select! {
@@ -198,7 +200,8 @@ impl OngoingCall {
 
     /// Returns the result of a response. A tool that does not exist is an error of the protocol.
     pub(crate) fn complete<'a>(&self, response: &'a ToolResponse) -> McpResult<CompletedCall<'a>> {
-        // A tool's own "not found" error is a result. An approval that is used up belongs to no tool.
+        // A tool's own "not found" error is a result. An approval that is used up belongs to no
+        // tool.
         let is_listed = || {
             let shown = self.session.definitions();
             let searchable = self.session.searchable_definitions();

@@ -1,7 +1,9 @@
 //! Calls that wait for the client in revision 2026-07-28, in which a server sends no requests.
 //!
-//! A call whose tool asks is answered `input_required`, and goes on in this process, as does a prompt or a resource that asks. The client repeats the request with its
-//! answers and the `requestState`: a random id, and a digest of the request. A state is valid once, for the client that got it.
+//! A call whose tool asks is answered `input_required`, and goes on in this process, as does a
+//! prompt or a resource that asks. The client repeats the request with its answers and the
+//! `requestState`: a random id, and a digest of the request. A state is valid once, for the client
+//! that got it.
 
 use crate::server::client_requests::AskedRequest;
 use crate::server::confirm::{RepeatedRequest, no_pending_call, require_input};
@@ -24,7 +26,8 @@ const STATE: &str = "ask-";
 #[derive(Debug, Default)]
 pub(crate) struct WaitingRequests {
     waiting: BTreeMap<String, AskedRequest>,
-    /// The names that were given before. A client may know a request by its name for as long as the call goes on.
+    /// The names that were given before. A client may know a request by its name for as long as the
+    /// call goes on.
     used: HashSet<String>,
 }
 
@@ -49,7 +52,8 @@ impl WaitingRequests {
             .for_each(|request| self.add(request));
     }
 
-    /// Gives the client's answers to the requests, and removes those. Others stay. An answer under another name is ignored.
+    /// Gives the client's answers to the requests, and removes those. Others stay. An answer under
+    /// another name is ignored.
     pub(crate) fn answer(&mut self, answers: InputResponses) -> McpResult<()> {
         let is_wrong = |(name, answer): &(&String, &_)| {
             self.waiting
@@ -65,7 +69,8 @@ impl WaitingRequests {
         }
         for (name, answer) in answers {
             if let Some(asked) = self.waiting.remove(&name) {
-                // A request whose time is over just now takes no answer, and its call ends without one.
+                // A request whose time is over just now takes no answer, and its call ends without
+                // one.
                 let _ = asked.answer.send(answer);
             }
         }
@@ -92,7 +97,8 @@ impl WaitingRequests {
     }
 }
 
-/// The calls that wait for the client, by the ids of their states. The session bounds their number and time.
+/// The calls that wait for the client, by the ids of their states. The session bounds their number
+/// and time.
 #[derive(Default)]
 pub(crate) struct ParkedCalls(Mutex<HashMap<String, ParkedCall>>);
 
@@ -136,8 +142,9 @@ impl ParkedCalls {
         Ok(response)
     }
 
-    /// Gives the client's answers to the call that asked, and returns it. Returns the requests again that the client does not
-    /// answer. An error leaves the call as it is. Returns `None` for the state of an approval.
+    /// Gives the client's answers to the call that asked, and returns it. Returns the requests
+    /// again that the client does not answer. An error leaves the call as it is. Returns `None` for
+    /// the state of an approval.
     pub(crate) fn resume<C: Send + 'static>(
         self: &Arc<Self>,
         repeated: &mut RepeatedRequest,

@@ -1,7 +1,7 @@
 //! Answers that say more than the types of rmcp can: those of other servers, which are passed on.
 //!
-//! The handler returns an answer of rmcp's type, which has what holds for this connection, and carries the rest as text in its metadata.
-//! The transport makes one result of both.
+//! The handler returns an answer of rmcp's type, which has what holds for this connection, and
+//! carries the rest as text in its metadata. The transport makes one result of both.
 
 use crate::original::OF_CONNECTION;
 use axum::body::{Body, Bytes};
@@ -13,8 +13,8 @@ use rmcp::model::{
 };
 use serde_json::Value;
 
-/// The member of metadata that carries the members of a result to the transport. Nothing else sets it, as no server sets a member with
-/// this beginning.
+/// The member of metadata that carries the members of a result to the transport. Nothing else sets
+/// it, as no server sets a member with this beginning.
 const PASSED_ON: &str = "tool-adapters/passed-on";
 
 /// Returns the members of a page of a list. The entries are JSON.
@@ -57,7 +57,8 @@ fn take(answer: &mut ServerResult) -> Option<String> {
     }
 }
 
-/// Returns the result that has these members, and of an answer of rmcp's type what holds for this connection.
+/// Returns the result that has these members, and of an answer of rmcp's type what holds for this
+/// connection.
 pub(crate) fn completed(result: &str, answer: &ServerResult) -> String {
     let typed = serde_json::to_value(answer).unwrap_or_default();
     let mut text = result.strip_suffix('}').unwrap_or_default().to_owned();
@@ -104,7 +105,8 @@ pub(crate) fn complete(mut sent: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     sent
 }
 
-/// Completes the answer to a request over HTTP, in which rmcp has written each message as an event, or the only one as JSON.
+/// Completes the answer to a request over HTTP, in which rmcp has written each message as an event,
+/// or the only one as JSON.
 pub(crate) fn complete_response(response: Response) -> Response {
     response.map(|body| {
         Body::from_stream(

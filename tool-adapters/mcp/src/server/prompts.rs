@@ -15,7 +15,8 @@ use tool_core::call::{self, HostHandlers};
 use tool_core::tool::{self, CompletionRequest, CompletionTarget, TextArguments};
 use tool_core::{ErrorKind, Session, ToolDefinition, ToolError};
 
-/// Returns one page of the list, which carries the prompts. With `guides`, the guides of tools follow the prompts.
+/// Returns one page of the list, which carries the prompts. With `guides`, the guides of tools
+/// follow the prompts.
 pub(crate) fn list(
     session: &Session,
     guides: bool,
@@ -51,7 +52,8 @@ pub(crate) fn list(
     })
 }
 
-/// Makes the messages of a prompt, which may ask by the handlers. The answer of another server is carried whole.
+/// Makes the messages of a prompt, which may ask by the handlers. The answer of another server is
+/// carried whole.
 pub(crate) async fn get(
     session: &Session,
     guides: bool,

@@ -1,7 +1,8 @@
 //! Random ids of the requests that the server sends to a client.
 //!
-//! rmcp counts its requests from 0, so that every client that reaches a session could answer a question that its user was
-//! asked. Here each request leaves with 128 random bits as its id, and only an answer that repeats them arrives.
+//! rmcp counts its requests from 0, so that every client that reaches a session could answer a
+//! question that its user was asked. Here each request leaves with 128 random bits as its id, and
+//! only an answer that repeats them arrives.
 
 use rmcp::model::{JsonRpcMessage, RequestId, ServerNotification};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -52,7 +53,8 @@ impl<T> RandomIds<T> {
         Ok(())
     }
 
-    /// Restores rmcp's id of the request that a message answers. Returns false if no request has the message's id.
+    /// Restores rmcp's id of the request that a message answers. Returns false if no request has
+    /// the message's id.
     fn restore_incoming(&mut self, message: &mut RxJsonRpcMessage<RoleServer>) -> bool {
         let id = match message {
             JsonRpcMessage::Response(response) => &mut response.id,

@@ -1,4 +1,5 @@
-//! `resources/list`, `resources/templates/list` and `resources/read`. Each guide of a tool is a resource, too.
+//! `resources/list`, `resources/templates/list` and `resources/read`. Each guide of a tool is a
+//! resource, too.
 
 use crate::original;
 use crate::server::pages::{CacheHints, Page, PageRequest};
@@ -19,7 +20,8 @@ use tool_core::call::{self, HostHandlers};
 use tool_core::tool::{self, ResourceAnnotations, ResourceData, ResourceDefinition};
 use tool_core::{ErrorKind, Session};
 
-/// Returns one page of the resources that have a fixed URI. With `guides`, the guides of tools follow them.
+/// Returns one page of the resources that have a fixed URI. With `guides`, the guides of tools
+/// follow them.
 pub(crate) fn list(
     session: &Session,
     guides: bool,

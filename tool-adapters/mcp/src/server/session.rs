@@ -218,7 +218,8 @@ impl ServerState {
     }
 }
 
-/// Returns the HTTP request that carried a message. Returns `None` over standard input and other streams.
+/// Returns the HTTP request that carried a message. Returns `None` over standard input and other
+/// streams.
 pub(crate) fn http_parts(context: &ServerContext) -> Option<&Parts> {
     context.extensions.get::<Parts>()
 }
@@ -231,7 +232,8 @@ pub(crate) fn client(context: &ServerContext) -> Client {
         .unwrap_or_default()
 }
 
-/// Returns true if a request speaks revision 2026-07-28 or later, in which a server cannot send requests to the client.
+/// Returns true if a request speaks revision 2026-07-28 or later, in which a server cannot send
+/// requests to the client.
 pub(crate) fn is_stateless(context: &ServerContext) -> bool {
     context
         .protocol_version()
@@ -251,7 +253,8 @@ pub(crate) struct ClientSession {
     activity: Mutex<Activity>,
     /// The number of streams of changes that are open.
     pub(crate) streams: Arc<AtomicUsize>,
-    /// The calls that wait for the host's approval while their client does not. Empty in most sessions.
+    /// The calls that wait for the host's approval while their client does not. Empty in most
+    /// sessions.
     pub(crate) unclaimed: OnceLock<Box<UnclaimedCalls>>,
 }
 
@@ -271,7 +274,8 @@ impl OpenedSession {
     }
 }
 
-/// The calls under way and the last change of their number, from which the end of a turn is inferred.
+/// The calls under way and the last change of their number, from which the end of a turn is
+/// inferred.
 struct Activity {
     running: usize,
     since: Instant,
@@ -346,8 +350,9 @@ impl ClientSession {
         }
     }
 
-    /// Opens the session, gives it the tools of the last refresh, or opens another in the place of one that is lost, as its client
-    /// does not know of that. A session that the host has ended stays as it is.
+    /// Opens the session, gives it the tools of the last refresh, or opens another in the place of
+    /// one that is lost, as its client does not know of that. A session that the host has ended
+    /// stays as it is.
     pub(crate) async fn open_or_renew(
         self: &Arc<Self>,
         client: impl FnOnce() -> ClientInfo,
@@ -379,7 +384,8 @@ impl ClientSession {
         }
     }
 
-    /// Begins a turn if the next call would, and returns true if that shows that the store has lost the session.
+    /// Begins a turn if the next call would, and returns true if that shows that the store has lost
+    /// the session.
     pub(crate) async fn begin_due_turn(self: &Arc<Self>) -> bool {
         let Some(session) = self
             .current()
@@ -434,8 +440,9 @@ impl ClientSession {
             .is_some_and(|opened| opened.session.state().ended)
     }
 
-    /// Counts a call as running, and begins a new turn if the session was idle for long enough. Returns true with it if the
-    /// store has lost the session. One that the host has ended stays ended.
+    /// Counts a call as running, and begins a new turn if the session was idle for long enough.
+    /// Returns true with it if the store has lost the session. One that the host has ended stays
+    /// ended.
     pub(crate) async fn begin_call(self: &Arc<Self>, session: &Session) -> (RunningCall, bool) {
         let (running, new_turn) = {
             let mut activity = self.activity.lock();
@@ -451,7 +458,8 @@ impl ClientSession {
         self.count(&mut self.activity.lock())
     }
 
-    /// Counts a call as running. Returns `None` if the call would wait for its session or for a new turn.
+    /// Counts a call as running. Returns `None` if the call would wait for its session or for a new
+    /// turn.
     pub(crate) fn begin_at_once(self: &Arc<Self>) -> Option<(RunningCall, Session)> {
         let session = self.current()?;
         let mut activity = self.activity.lock();
@@ -475,7 +483,8 @@ impl ClientSession {
         self.unclaimed.get().is_none_or(|calls| calls.is_empty())
     }
 
-    /// Takes out the call that waits for the host and that its client repeats, with the alias that it got or without one.
+    /// Takes out the call that waits for the host and that its client repeats, with the alias that
+    /// it got or without one.
     pub(crate) fn claim(
         &self,
         alias: Option<&str>,
@@ -541,7 +550,8 @@ impl Drop for ClientSession {
                 .remove(&std::ptr::from_ref(self).addr());
         }
         if self.shared_id.is_some() {
-            // Another process may be in the middle of a turn of the session, which expires in the store.
+            // Another process may be in the middle of a turn of the session, which expires in the
+            // store.
             return;
         }
         if let (Some(opened), Ok(runtime)) = (opened, tokio::runtime::Handle::try_current()) {
@@ -552,8 +562,9 @@ impl Drop for ClientSession {
 
 /// A session for each client that opens none, until it is idle for [`Server::idle_timeout`](super::Server::idle_timeout).
 ///
-/// From revision 2026-07-28 on a request belongs to no session of the protocol. Without a session that outlives the request,
-/// every request would begin with full budgets and an empty history. So all requests of one client share a session.
+/// From revision 2026-07-28 on a request belongs to no session of the protocol. Without a session
+/// that outlives the request, every request would begin with full budgets and an empty history. So
+/// all requests of one client share a session.
 #[derive(Default)]
 pub(crate) struct SharedSessions(Mutex<HashMap<Identity, SharedSession>>);
 

@@ -1,4 +1,5 @@
-//! The streams of events of a session over HTTP, and the events that are kept for a client that has lost one.
+//! The streams of events of a session over HTTP, and the events that are kept for a client that has
+//! lost one.
 
 use futures_util::{Stream, stream};
 use parking_lot::{Mutex, MutexGuard};
@@ -16,20 +17,22 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
 use tokio::time::Instant;
 
-/// The messages that wait on their way in either direction, and the events of a stream that are kept for a client that has lost it.
+/// The messages that wait on their way in either direction, and the events of a stream that are
+/// kept for a client that has lost it.
 pub(crate) const CAPACITY: usize = 16;
 
 /// The bytes of the events that a session keeps. The newest event is kept even if it is larger.
 const MAX_KEPT: usize = 1 << 20;
 
-/// The further streams that a client may have open beside the one that has the messages of no request.
+/// The further streams that a client may have open beside the one that has the messages of no
+/// request.
 const MAX_IDLE_STREAMS: usize = 32;
 
 /// The time after which a client that has lost a stream should request it again.
 const RETRY: Duration = Duration::from_secs(3);
 
-/// A handler that runs, because requests are not answered. It ends when no clone is left. Messages are boxed, as a channel has a
-/// place for 32 from the beginning.
+/// A handler that runs, because requests are not answered. It ends when no clone is left. Messages
+/// are boxed, as a channel has a place for 32 from the beginning.
 #[derive(Clone)]
 pub(crate) struct RunningHandler(pub(crate) Sender<Box<ClientJsonRpcMessage>>);
 
@@ -124,7 +127,8 @@ pub(crate) struct Streams {
     requests: u64,
     /// The streams of requests that are not answered.
     of_requests: HashMap<u64, EventStream>,
-    /// The number of the request whose stream has the messages that belong to a request or its progress.
+    /// The number of the request whose stream has the messages that belong to a request or its
+    /// progress.
     numbers: HashMap<Cause, u64>,
     /// The numbers of the requests whose answer waits for the client to request the stream again.
     kept: VecDeque<u64>,
@@ -236,7 +240,8 @@ impl Streams {
         }
     }
 
-    /// Returns the stream of a message, or `None` for an answer that is not awaited and for a question of a request that has ended.
+    /// Returns the stream of a message, or `None` for an answer that is not awaited and for a
+    /// question of a request that has ended.
     fn stream_of(&mut self, message: &ServerJsonRpcMessage) -> Option<&mut EventStream> {
         let cause = cause(message);
         let number = cause.as_ref().and_then(|cause| self.numbers.get(cause));
@@ -249,7 +254,8 @@ impl Streams {
         }
     }
 
-    /// Resumes a stream after an event, whose id has the index of the event and the number of the stream's request.
+    /// Resumes a stream after an event, whose id has the index of the event and the number of the
+    /// stream's request.
     pub(crate) fn resume(&mut self, last_event: &str) -> Option<Receiver<Event>> {
         match last_event.split_once('/') {
             None => Some(self.resume_own(last_event.parse().ok()?)),
@@ -267,7 +273,8 @@ impl Streams {
         }
     }
 
-    /// Resumes the session's own stream, or opens one on which nothing is sent if the client has it.
+    /// Resumes the session's own stream, or opens one on which nothing is sent if the client has
+    /// it.
     pub(crate) fn resume_own(&mut self, last: u64) -> Receiver<Event> {
         if self.own.sender.is_closed() {
             return self.own.resume(last);

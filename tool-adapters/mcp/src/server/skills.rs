@@ -1,4 +1,5 @@
-//! The guides of tools as skills, by the extension `io.modelcontextprotocol/skills`. A skill has one file, which is a resource.
+//! The guides of tools as skills, by the extension `io.modelcontextprotocol/skills`. A skill has
+//! one file, which is a resource.
 
 use crate::server::pages::{CacheHints, Page, PageRequest};
 use crate::server::prompts::{guide_title, guided_tools};
@@ -113,7 +114,8 @@ impl GuideSkill {
     }
 }
 
-/// Returns the name of a tool as that of a skill: lower case letters, digits, and single hyphens between them.
+/// Returns the name of a tool as that of a skill: lower case letters, digits, and single hyphens
+/// between them.
 fn skill_name(tool: &str) -> String {
     let words = tool
         .split(|c: char| !c.is_ascii_alphanumeric())

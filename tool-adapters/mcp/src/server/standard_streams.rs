@@ -1,7 +1,8 @@
 //! The standard streams of the process.
 //!
-//! tokio reads and writes them on threads of their own, as they may be files or terminals. Clients start servers with pipes or
-//! sockets, which need no threads: each message then takes two wakes of a thread less.
+//! tokio reads and writes them on threads of their own, as they may be files or terminals. Clients
+//! start servers with pipes or sockets, which need no threads: each message then takes two wakes of
+//! a thread less.
 
 use crate::lines::{Input, Output};
 

@@ -1,7 +1,8 @@
 //! The transport over standard input and output, or any pair of streams.
 //!
-//! rmcp's own stdio transport drops lines that are not JSON and lines that are too long, and accepts a byte order mark. Here
-//! each invalid line is answered with a JSON-RPC error. The answers to a batch are sent as one array.
+//! rmcp's own stdio transport drops lines that are not JSON and lines that are too long, and
+//! accepts a byte order mark. Here each invalid line is answered with a JSON-RPC error. The answers
+//! to a batch are sent as one array.
 
 use crate::lines::{Input, Line, LineReader, LineWriter, Output, read_lines};
 use crate::server::calls;
@@ -32,7 +33,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-/// Serves one client until `input` ends. `transport` is OpenTelemetry's name of the transport, if it is known.
+/// Serves one client until `input` ends. `transport` is OpenTelemetry's name of the transport, if
+/// it is known.
 pub(crate) async fn serve(
     state: &ServerState,
     input: Input,
@@ -82,7 +84,8 @@ struct IncomingMessages {
     batch: VecDeque<ReadMessage>,
     /// The requests of calls that rmcp takes over.
     handed_over: UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
-    /// The answer to an invalid line while it is written. It is kept here because `receive` may be cancelled.
+    /// The answer to an invalid line while it is written. It is kept here because `receive` may be
+    /// cancelled.
     answer: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
 }
 
@@ -124,8 +127,8 @@ impl Batches {
         None
     }
 
-    /// Notes the end of a request, which has no answer if it was cancelled. Returns the line to write: its answer, or all answers of
-    /// its batch if none is missing.
+    /// Notes the end of a request, which has no answer if it was cancelled. Returns the line to
+    /// write: its answer, or all answers of its batch if none is missing.
     fn end(&mut self, id: &RequestId, answer: Option<String>) -> Option<String> {
         let is_in = |batch: &Batch| batch.unanswered.contains(id);
         let Some(at) = self.0.iter().position(is_in) else {
@@ -195,7 +198,8 @@ impl ClientLines {
         self.batches.lock().end(id, None)
     }
 
-    /// Waits until the calls under way are answered. Returns the request of one that rmcp takes over.
+    /// Waits until the calls under way are answered. Returns the request of one that rmcp takes
+    /// over.
     async fn last_message(
         &self,
         reader: &mut IncomingMessages,
@@ -239,7 +243,8 @@ impl IncomingMessages {
     }
 }
 
-/// Returns the request of a call that rmcp takes over, unless its client has cancelled it meanwhile.
+/// Returns the request of a call that rmcp takes over, unless its client has cancelled it
+/// meanwhile.
 async fn next_handed_over(
     handed_over: &mut UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
 ) -> Option<RxJsonRpcMessage<RoleServer>> {

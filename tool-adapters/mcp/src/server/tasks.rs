@@ -1,7 +1,8 @@
 //! Calls that go on as tasks: the extension `io.modelcontextprotocol/tasks` of revision 2026-07-28.
 //!
-//! The server decides which calls become tasks. The client polls a task, answers what its tool asks, and may cancel it. A task
-//! belongs to the session of the client whose call it is: to all others no such task exists.
+//! The server decides which calls become tasks. The client polls a task, answers what its tool
+//! asks, and may cancel it. A task belongs to the session of the client whose call it is: to all
+//! others no such task exists.
 
 use crate::server::asking::Step;
 use crate::server::client_requests::{AskedRequest, Capability};
@@ -27,10 +28,12 @@ use tool_core::{CancellationToken, ErrorKind, ToolResponse};
 /// The time after which a client should ask for the state of a task again.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The maximum size of the results that the tasks of a client keep. At this size no further task begins.
+/// The maximum size of the results that the tasks of a client keep. At this size no further task
+/// begins.
 const MAX_BYTES: usize = 16 << 20;
 
-/// The tasks of all clients, by the addresses of their sessions. A session lives as long as its tasks.
+/// The tasks of all clients, by the addresses of their sessions. A session lives as long as its
+/// tasks.
 #[derive(Default)]
 pub(crate) struct Tasks(Mutex<HashMap<usize, ClientTasks>>);
 
@@ -62,7 +65,8 @@ impl Tasks {
             .map_or(Ok(()), |tasks| has_place(tasks, max))
     }
 
-    /// Lets a call go on as a task. Its result is kept for `ttl` after this moment. A call that is not done then is cancelled.
+    /// Lets a call go on as a task. Its result is kept for `ttl` after this moment. A call that is
+    /// not done then is cancelled.
     pub(crate) fn start(
         self: &Arc<Self>,
         mut call: OngoingCall,
@@ -265,7 +269,8 @@ impl TaskState {
     }
 }
 
-/// Returns the end of a task. A failure of the program is an error of the protocol, and that of a tool a result.
+/// Returns the end of a task. A failure of the program is an error of the protocol, and that of a
+/// tool a result.
 fn end_of(call: &OngoingCall, response: &ToolResponse, is_cancelled: bool) -> TaskPayload {
     let kind = response.error().map(|error| error.kind);
     if is_cancelled && kind == Some(ErrorKind::Cancelled) {

@@ -31,7 +31,8 @@ struct ListedTools {
 
 struct ListedTool {
     tool: Tool,
-    /// The declaration as it is sent. That of another server has members that the type does not know.
+    /// The declaration as it is sent. That of another server has members that the type does not
+    /// know.
     text: Arc<str>,
 }
 
@@ -235,8 +236,8 @@ pub(crate) fn complete<'a>(
     CompletedCall::Own(complete_own(schema, response))
 }
 
-/// Returns the result of another server. A client refuses a success without the structured content of the output schema, and it may have
-/// been removed. An error needs none.
+/// Returns the result of another server. A client refuses a success without the structured content
+/// of the output schema, and it may have been removed. An error needs none.
 fn with_data_or_error(original: &str, needs_data: bool) -> Cow<'_, str> {
     if !needs_data || !original.contains(REMOVED) {
         return Cow::Borrowed(original);
@@ -279,7 +280,8 @@ fn complete_own<'a>(schema: Option<&Value>, response: &'a ToolResponse) -> OwnRe
         Cow::Borrowed(data) => serde_json::from_str(data).ok().map(Cow::Borrowed),
         Cow::Owned(data) => RawValue::from_string(data).ok().map(Cow::Owned),
     });
-    // A client refuses a success without the structured content of the output schema. An error needs none.
+    // A client refuses a success without the structured content of the output schema. An error
+    // needs none.
     let is_error = structured_content.is_none();
     OwnResult {
         content,

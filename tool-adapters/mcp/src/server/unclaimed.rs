@@ -1,8 +1,10 @@
-//! Calls that the host approves: on the page of a gateway's operator, also while their client does not wait.
+//! Calls that the host approves: on the page of a gateway's operator, also while their client does
+//! not wait.
 //!
-//! A client that cannot ask its user waits for some time. After it the answer says that the call waits on, and the client that repeats
-//! the call gets the response of this one call, once: an approved call does not run a second time. Clients that are not identified
-//! share a session, and none of them gets the response of another's call.
+//! A client that cannot ask its user waits for some time. After it the answer says that the call
+//! waits on, and the client that repeats the call gets the response of this one call, once: an
+//! approved call does not run a second time. Clients that are not identified share a session, and
+//! none of them gets the response of another's call.
 
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -41,7 +43,8 @@ impl AwaitedCall {
     }
 }
 
-/// The calls of a session that wait while their client does not, by the digests of their requests. The oldest is first.
+/// The calls of a session that wait while their client does not, by the digests of their requests.
+/// The oldest is first.
 #[derive(Default)]
 pub(crate) struct UnclaimedCalls(Mutex<Vec<(String, AwaitedCall)>>);
 
@@ -53,7 +56,8 @@ impl UnclaimedCalls {
         (calls.len() > MAX_CALLS).then(|| calls.remove(0).1)
     }
 
-    /// Takes out the call that a client repeats: the oldest with the digest of which a condition holds.
+    /// Takes out the call that a client repeats: the oldest with the digest of which a condition
+    /// holds.
     pub(crate) fn claim(
         &self,
         digest: &str,

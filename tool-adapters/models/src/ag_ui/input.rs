@@ -62,7 +62,8 @@ impl RunInput {
     ///
     /// # Errors
     ///
-    /// It has more than 32 MiB, it is not JSON of the protocol's form, or an id has more than 512 bytes.
+    /// It has more than 32 MiB, it is not JSON of the protocol's form, or an id has more than 512
+    /// bytes.
     pub fn from_json(body: &[u8]) -> Result<Self, InputError> {
         if body.len() > MAX_BYTES {
             let message = format!("expected at most {MAX_BYTES} bytes, got {}", body.len());
@@ -108,12 +109,13 @@ impl RunInput {
         self.resume.as_deref().unwrap_or_default()
     }
 
-    /// Returns the input of the agent: the decisions, or the last message of the user. A request without messages lets the
-    /// model begin.
+    /// Returns the input of the agent: the decisions, or the last message of the user. A request
+    /// without messages lets the model begin.
     ///
     /// # Errors
     ///
-    /// The last message is not one of the user, it has a part that is not known, or an answer is neither yes nor no.
+    /// The last message is not one of the user, it has a part that is not known, or an answer is
+    /// neither yes nor no.
     pub fn agent_input(&self) -> Result<AgentInput, InputError> {
         if self.is_resumed() {
             return decisions(self.answers());

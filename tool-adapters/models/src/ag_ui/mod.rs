@@ -1,6 +1,7 @@
 //! The AG-UI protocol, version 1.0: an agent behind a front end that speaks it.
 //!
-//! A front end sends a request with a [`RunInput`] in JSON. [`RunInput::agent_input`] is what the agent replies to, and
+//! A front end sends a request with a [`RunInput`] in JSON. [`RunInput::agent_input`] is what the
+//! agent replies to, and
 //! [`RunStream`] gives the reply in the events of the protocol. [`RunEvent::to_sse`] is an event as a server-sent event. You
 //! bring the web framework.
 //!
@@ -27,9 +28,10 @@
 //!
 //! # The conversation
 //!
-//! The agent's own history is the conversation. Of the messages in a request, only the last one counts, so a front end cannot
-//! change what was said before. The thread id is the client's word: find the conversation by who is logged in. Tools, context
-//! and state of the front end are not used.
+//! The agent's own history is the conversation. Of the messages in a request, only the last one
+//! counts, so a front end cannot change what was said before. The thread id is the client's word:
+//! find the conversation by who is logged in. Tools, context and state of the front end are not
+//! used.
 //!
 //! # Events
 //!
@@ -47,8 +49,9 @@
 //!
 //! # Approvals
 //!
-//! A front end answers an interrupt in the next request, with a `resume` entry whose payload is `{"approved": true}` or
-//! `{"approved": false}`. A cancelled entry denies. The result of the call then comes in that run.
+//! A front end answers an interrupt in the next request, with a `resume` entry whose payload is
+//! `{"approved": true}` or `{"approved": false}`. A cancelled entry denies. The result of the call
+//! then comes in that run.
 
 mod event;
 mod input;

@@ -71,7 +71,8 @@ struct RunState {
     open: Option<OpenMessage>,
     /// The message that has the calls of the step.
     parent: Option<String>,
-    /// True while the calls that persons have decided on run. The front end knows their beginning from an earlier run.
+    /// True while the calls that persons have decided on run. The front end knows their beginning
+    /// from an earlier run.
     runs_decided_calls: bool,
     approvals: Vec<ApprovalWanted>,
 }

@@ -124,8 +124,8 @@ impl AnswerCollector<'_> {
 
     /// Returns the step. `failure` is the reason if the answer ended early.
     ///
-    /// Of an answer that did not end, or of which something was lost, nothing counts. It is not retried if the listener has
-    /// seen a part of it.
+    /// Of an answer that did not end, or of which something was lost, nothing counts. It is not
+    /// retried if the listener has seen a part of it.
     pub(crate) fn into_step(
         self,
         failure: Option<RequestFailure>,
@@ -163,8 +163,8 @@ impl AnswerCollector<'_> {
         failure
     }
 
-    /// Returns true if nothing has come that this provider sends: the text that could not be read is no JSON either, such as
-    /// a page of another server.
+    /// Returns true if nothing has come that this provider sends: the text that could not be read
+    /// is no JSON either, such as a page of another server.
     fn is_foreign(&self, text: &str) -> bool {
         let answer = &self.answer;
         let has_output =
@@ -212,12 +212,13 @@ impl AnswerCollector<'_> {
 /// The tokens of answers that were paid for and gave no step, until the loop asks for them.
 pub(crate) type FailedUsage = Arc<Mutex<TokenUsage>>;
 
-/// The usage of an answer. Dropping it reports the usage to the current span as observed, however the answer ends, as the
-/// provider bills the tokens of a broken answer too.
+/// The usage of an answer. Dropping it reports the usage to the current span as observed, however
+/// the answer ends, as the provider bills the tokens of a broken answer too.
 pub(crate) struct UsageReporter {
     /// Takes the usage of an answer that gives no step. `None` once it has given one.
     failed: Option<FailedUsage>,
-    /// The requested model and its biller. `None` for a request without a span, whose usage is not reported.
+    /// The requested model and its biller. `None` for a request without a span, whose usage is not
+    /// reported.
     info: Option<ModelInfo>,
     model: Option<String>,
     service_tier: Option<String>,

@@ -103,7 +103,8 @@ impl Endpoint {
     }
 }
 
-/// Appends the path of an API to a base URL, which may have a part of it. `None` for a URL without a path.
+/// Appends the path of an API to a base URL, which may have a part of it. `None` for a URL without
+/// a path.
 fn append_path(url: &mut Url, server: &Server, api: &[String]) -> Option<()> {
     let base = url
         .path_segments()?
@@ -152,8 +153,8 @@ fn invalid_base_url(provider: Provider) -> ToolError {
 pub struct Timeouts {
     /// Limit for connecting. Defaults to 10 s.
     pub connect: Duration,
-    /// Limit for the time without data, before the answer and within it. Defaults to 5 min, as a model may reason without
-    /// output.
+    /// Limit for the time without data, before the answer and within it. Defaults to 5 min, as a
+    /// model may reason without output.
     pub idle: Duration,
     /// Limit for a step with all its attempts. Defaults to 15 min.
     pub total: Duration,
@@ -174,7 +175,8 @@ impl Default for Timeouts {
     }
 }
 
-/// Returns a builder for clients that do not follow redirects, as they would carry the API key to another host.
+/// Returns a builder for clients that do not follow redirects, as they would carry the API key to
+/// another host.
 ///
 /// Use it for a client that several models share, or that needs a proxy or certificates.
 ///
@@ -247,7 +249,8 @@ impl Exchange<'_> {
         let had_ended = answer.has_ended();
         answer.collect(protocol.finish());
         match failure {
-            // The reader may take the last reason for an end for the end of the answer, of which more was on its way.
+            // The reader may take the last reason for an end for the end of the answer, of which
+            // more was on its way.
             Some(failure) if !had_ended => Err(answer.incomplete(Some(failure))),
             failure => answer.into_step(failure),
         }
@@ -269,7 +272,8 @@ impl Exchange<'_> {
         Ok(answer)
     }
 
-    /// Reads bytes in slices. The runtime runs other tasks between them, so that timeouts and cancellation fire there too.
+    /// Reads bytes in slices. The runtime runs other tasks between them, so that timeouts and
+    /// cancellation fire there too.
     async fn read(
         &self,
         bytes: &[u8],

@@ -28,8 +28,8 @@ pub(crate) enum RetryAdvice {
     After(Duration),
 }
 
-/// Parts of the codes of failures that another attempt can mend: those of a busy server, and those of an answer that went
-/// wrong, as the model answers anew each time.
+/// Parts of the codes of failures that another attempt can mend: those of a busy server, and those
+/// of an answer that went wrong, as the model answers anew each time.
 const TRANSIENT: &[&str] = &[
     "overload",
     "server",

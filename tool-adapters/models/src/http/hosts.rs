@@ -1,4 +1,5 @@
-//! Models at hosts that are no providers themselves: hosts of Chat Completions, Azure OpenAI and Vertex AI.
+//! Models at hosts that are no providers themselves: hosts of Chat Completions, Azure OpenAI and
+//! Vertex AI.
 
 use crate::http::model::HttpModel;
 use crate::model_access::env_setting;
@@ -6,7 +7,8 @@ use tool_adapters_providers::ChatHost;
 use tool_adapters_providers::hosted::{HostedModel, VertexPlace};
 
 impl HttpModel {
-    /// Creates a model at a host of Chat Completions. The key is that of the host's environment variable, unless you set
+    /// Creates a model at a host of Chat Completions. The key is that of the host's environment
+    /// variable, unless you set
     /// [`api_key`](Self::api_key).
     pub fn at(host: ChatHost, model: impl Into<String>) -> Self {
         Self::hosted(HostedModel::at(host, model.into()))
@@ -56,7 +58,8 @@ impl AzureOpenAi {
         }
     }
 
-    /// Uses an API of a dated version, such as `2024-10-21`. Defaults to the API `v1`, which has no dates.
+    /// Uses an API of a dated version, such as `2024-10-21`. Defaults to the API `v1`, which has no
+    /// dates.
     pub fn api_version(mut self, version: impl Into<String>) -> Self {
         self.api_version = Some(version.into());
         self
@@ -114,7 +117,8 @@ impl VertexAi {
         }
     }
 
-    /// Sets the URL of the server, for example of a private endpoint. Defaults to that of the location.
+    /// Sets the URL of the server, for example of a private endpoint. Defaults to that of the
+    /// location.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
@@ -130,7 +134,8 @@ impl VertexAi {
         HttpModel::hosted(HostedModel::vertex_anthropic(&self.place(), model.into()))
     }
 
-    /// Returns a model by Chat Completions, such as `google/gemini-3-flash` or `meta/llama-4-maverick-17b-128e-instruct-maas`.
+    /// Returns a model by Chat Completions, such as `google/gemini-3-flash` or
+    /// `meta/llama-4-maverick-17b-128e-instruct-maas`.
     pub fn chat(&self, model: impl Into<String>) -> HttpModel {
         HttpModel::hosted(HostedModel::vertex_chat(&self.place(), model.into()))
     }

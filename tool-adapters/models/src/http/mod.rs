@@ -17,11 +17,12 @@
 //!
 //! # Providers
 //!
-//! The chapter on providers in the book lists each provider with its base URL, its path, its key and the environment variables
-//! that set them.
+//! The chapter on providers in the book lists each provider with its base URL, its path, its key
+//! and the environment variables that set them.
 //!
-//! A base URL or a key that the program sets takes precedence over the environment. A key of the environment is not sent to
-//! a base URL that the program sets. For a server with OpenAI's protocol, use `OpenAiChat` with a base URL.
+//! A base URL or a key that the program sets takes precedence over the environment. A key of the
+//! environment is not sent to a base URL that the program sets. For a server with OpenAI's
+//! protocol, use `OpenAiChat` with a base URL.
 //!
 //! Bedrock is supported with an API key and without streaming. Requests signed with AWS credentials (`SigV4`) are not
 //! supported. [`AzureOpenAi`] and [`VertexAi`] know the URLs of these clouds, and [`HttpModel::at`] those of hosts with OpenAI's
@@ -38,24 +39,27 @@
 //!
 //! # Errors and retries
 //!
-//! An error is AUTH (401, 403), `RATE_LIMIT` (429), TRANSIENT or PERMANENT, with the provider's message. It never contains
-//! the key, a header of the program, or a password or a query of the base URL. Redirects are errors, as they would carry the
-//! key to another host. So is `http` to another machine with a key, unless it is [allowed](HttpModel::allow_unencrypted).
+//! An error is AUTH (401, 403), `RATE_LIMIT` (429), TRANSIENT or PERMANENT, with the provider's
+//! message. It never contains the key, a header of the program, or a password or a query of the
+//! base URL. Redirects are errors, as they would carry the key to another host. So is `http` to
+//! another machine with a key, unless it is [allowed](HttpModel::allow_unencrypted).
 //!
 //! Failed connections, the statuses 408, 409, 429 and 5xx, and broken streams are retried by the
 //! [`RetryPolicy`](crate::agent::RetryPolicy) and the provider's `Retry-After`. A call runs only after its answer has ended,
-//! so a retry runs no call twice. Nothing counts of an answer that breaks off, or of which a part cannot be read: the request
-//! is retried, unless [`on_event`](HttpModel::on_event) has shown a part of the answer. Then the reply ends with the error,
-//! which says what was lost. If you name another model with [`or`](HttpModel::or), it is asked once the attempts of the first are
-//! used up.
+//! so a retry runs no call twice. Nothing counts of an answer that breaks off, or of which a part
+//! cannot be read: the request is retried, unless [`on_event`](HttpModel::on_event) has shown a
+//! part of the answer. Then the reply ends with the error, which says what was lost. If you name
+//! another model with [`or`](HttpModel::or), it is asked once the attempts of the first are used
+//! up.
 //!
 //! Dropping the future of a step closes the connection.
 //!
 //! # Spans
 //!
 //! Each attempt is an `http` span inside another span, or once the process collects spans
-//! ([`start`](tool_core::trace::start)). The usage of its answer counts once for the span around it. The agent loop records
-//! it on its `llm` span. Without the loop, or if the answer breaks off, the usage that was received counts.
+//! ([`start`](tool_core::trace::start)). The usage of its answer counts once for the span around
+//! it. The agent loop records it on its `llm` span. Without the loop, or if the answer breaks off,
+//! the usage that was received counts.
 
 mod answer;
 mod exchange;

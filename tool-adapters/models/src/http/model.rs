@@ -72,7 +72,8 @@ pub struct HttpTransport {
     failed_usage: FailedUsage,
     /// True if the listener has seen a part of the last step's answer.
     has_shown_output: bool,
-    /// The requests that ask for a typed answer in the provider's form. `None` for those that the server is known to take.
+    /// The requests that ask for a typed answer in the provider's form. `None` for those that the
+    /// server is known to take.
     structured_output: Option<StructuredOutput>,
     /// True once the server has refused that form.
     refuses_structured_output: bool,
@@ -124,12 +125,12 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
-    /// Sets the requests in which a typed answer is asked for in the provider's form for structured output, such as
-    /// `response_format`.
+    /// Sets the requests in which a typed answer is asked for in the provider's form for structured
+    /// output, such as `response_format`.
     ///
-    /// The default is what the provider's documents say about the model and the server. A server that no table knows gets the
-    /// form where the model may not call tools. If a server refuses the form, the request is sent again without, and so are
-    /// later ones.
+    /// The default is what the provider's documents say about the model and the server. A server
+    /// that no table knows gets the form where the model may not call tools. If a server refuses
+    /// the form, the request is sent again without, and so are later ones.
     pub fn structured_output(self, requests: StructuredOutput) -> Self {
         let transport = HttpTransport {
             structured_output: Some(requests),
@@ -138,7 +139,8 @@ impl ProviderModel<HttpTransport> {
         Self { transport, ..self }
     }
 
-    /// Sets the time limits. The limit for connecting does not apply to a [`client`](Self::client) of the program.
+    /// Sets the time limits. The limit for connecting does not apply to a [`client`](Self::client)
+    /// of the program.
     pub fn timeouts(self, timeouts: Timeouts) -> Self {
         Self {
             transport: HttpTransport {
@@ -160,7 +162,8 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
-    /// Sets the client. Build it with [`client_builder`]: a client that follows redirects sends the key along.
+    /// Sets the client. Build it with [`client_builder`]: a client that follows redirects sends the
+    /// key along.
     pub fn client(self, client: Client) -> Self {
         Self {
             transport: HttpTransport {
@@ -171,8 +174,9 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
-    /// Sets a function that sees the events of answers as they arrive. It runs on the task of the reply, so it has to be
-    /// quick. Calls have the tools' own names. They run after the answer is complete.
+    /// Sets a function that sees the events of answers as they arrive. It runs on the task of the
+    /// reply, so it has to be quick. Calls have the tools' own names. They run after the answer is
+    /// complete.
     pub fn on_event(self, listener: impl FnMut(&Event) + Send + 'static) -> Self {
         Self {
             transport: HttpTransport {
@@ -183,8 +187,9 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
-    /// Treats the server as the one at another base URL, whose API it has, such as a gateway in front of it: what goes back, whether a
-    /// call can be forced, and the name of the limit of tokens are those of the other server.
+    /// Treats the server as the one at another base URL, whose API it has, such as a gateway in
+    /// front of it: what goes back, whether a call can be forced, and the name of the limit of
+    /// tokens are those of the other server.
     pub fn server_like(self, base_url: impl Into<String>) -> Self {
         Self {
             transport: HttpTransport {
@@ -195,10 +200,11 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
-    /// Sets the steps of the history that go back as the server sent them, with reasoning and signatures. The others go back as
-    /// their text and calls.
+    /// Sets the steps of the history that go back as the server sent them, with reasoning and
+    /// signatures. The others go back as their text and calls.
     ///
-    /// The default is what is known about the server of the base URL, and all steps for a server of which nothing is known.
+    /// The default is what is known about the server of the base URL, and all steps for a server of
+    /// which nothing is known.
     pub fn reasoning_back(self, steps: ReasoningBack) -> Self {
         Self {
             transport: HttpTransport {
@@ -209,9 +215,11 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
-    /// Sets the member of a request that [`max_tokens`](Self::max_tokens) goes into, for `OpenAiChat`.
+    /// Sets the member of a request that [`max_tokens`](Self::max_tokens) goes into, for
+    /// `OpenAiChat`.
     ///
-    /// The default is what is known about the server of the base URL, and `max_tokens` for a server of which nothing is known.
+    /// The default is what is known about the server of the base URL, and `max_tokens` for a server
+    /// of which nothing is known.
     pub fn token_limit(self, member: TokenLimit) -> Self {
         Self {
             transport: HttpTransport {
@@ -256,8 +264,8 @@ impl ProviderModel<HttpTransport> {
         host_of(&self.server_url()).to_ascii_lowercase()
     }
 
-    /// Checks that the server takes every part of a message, as [`Host::check_message`] does. Each request checks the newest
-    /// message of the user by itself.
+    /// Checks that the server takes every part of a message, as [`Host::check_message`] does. Each
+    /// request checks the newest message of the user by itself.
     ///
     /// # Errors
     ///
@@ -301,7 +309,8 @@ impl ProviderModel<HttpTransport> {
         repaired
     }
 
-    /// Returns true if a request asks for its typed answer in the provider's form for structured output.
+    /// Returns true if a request asks for its typed answer in the provider's form for structured
+    /// output.
     pub(crate) fn wants_structured_output(&self, request: &ModelRequest<'_>, host: &str) -> bool {
         let Some(form) = self.provider.spec().answer_form else {
             return false;
@@ -352,7 +361,8 @@ impl ProviderModel<HttpTransport> {
             .clone()
     }
 
-    /// Asks the model, and once more without the files of earlier messages if the server refuses the request.
+    /// Asks the model, and once more without the files of earlier messages if the server refuses
+    /// the request.
     async fn ask_with_files(
         &mut self,
         request: ModelRequest<'_>,
@@ -553,8 +563,9 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
-    /// Returns the client of the program, or one for servers on this machine, or one for all others. A proxy of the
-    /// environment is not used for this machine, as the proxy could read the key.
+    /// Returns the client of the program, or one for servers on this machine, or one for all
+    /// others. A proxy of the environment is not used for this machine, as the proxy could read the
+    /// key.
     pub(crate) fn shared_client(&mut self, is_local: bool) -> Result<Client, ToolError> {
         let own = self
             .transport

@@ -1,7 +1,9 @@
-//! Images and files that a server has refused: a conversation goes on without those of earlier messages.
+//! Images and files that a server has refused: a conversation goes on without those of earlier
+//! messages.
 //!
-//! The rules of a provider do not tell which of its models see images, or that an image is broken. A server refuses a request for
-//! it, and would refuse every later one, as the history has the image.
+//! The rules of a provider do not tell which of its models see images, or that an image is broken.
+//! A server refuses a request for it, and would refuse every later one, as the history has the
+//! image.
 
 use std::borrow::Cow;
 use tool_adapters_providers::{unread_message, without_files};
@@ -22,8 +24,9 @@ impl RefusedFiles {
         without_files_before(self.messages, history)
     }
 
-    /// Returns the number of messages whose files may be the reason for which the server has refused a request. `None` if there is
-    /// no file in them. The newest message of the user keeps its own: the user learns that it was refused.
+    /// Returns the number of messages whose files may be the reason for which the server has
+    /// refused a request. `None` if there is no file in them. The newest message of the user keeps
+    /// its own: the user learns that it was refused.
     pub(crate) fn suspects(&self, history: &[Message]) -> Option<usize> {
         let messages = unread_message(history).unwrap_or(history.len());
         let suspects = history.get(self.messages..messages)?;

@@ -32,12 +32,14 @@ impl HttpModel {
         self.with_settings(|settings| settings.reasoning_effort = Some(effort))
     }
 
-    /// Sets whether the model may make several calls in one step. The default is the provider's, which is true for most.
+    /// Sets whether the model may make several calls in one step. The default is the provider's,
+    /// which is true for most.
     pub fn parallel_tool_calls(self, parallel: bool) -> Self {
         self.with_settings(|settings| settings.parallel_tool_calls = Some(parallel))
     }
 
-    /// Makes the model call this tool first, after each message of the user. Later steps are the model's choice.
+    /// Makes the model call this tool first, after each message of the user. Later steps are the
+    /// model's choice.
     ///
     /// Providers refuse a forced call beside thinking.
     ///
@@ -53,12 +55,13 @@ impl HttpModel {
         self.with_settings(|settings| settings.first_tool = Some(name))
     }
 
-    /// Makes the provider keep the beginning of each request, so that the next one costs less and is answered sooner. Defaults
-    /// to false.
+    /// Makes the provider keep the beginning of each request, so that the next one costs less and
+    /// is answered sooner. Defaults to false.
     ///
-    /// It covers the tools, the instructions and the conversation so far. Anthropic and Bedrock get up to 4 marks in a request,
-    /// and what they write to the cache costs a little more once. OpenAI and Mistral get a key of the conversation, which brings
-    /// its requests to the same machine. The others cache by themselves or not at all, and get nothing. The tokens that were
+    /// It covers the tools, the instructions and the conversation so far. Anthropic and Bedrock get
+    /// up to 4 marks in a request, and what they write to the cache costs a little more once.
+    /// OpenAI and Mistral get a key of the conversation, which brings its requests to the same
+    /// machine. The others cache by themselves or not at all, and get nothing. The tokens that were
     /// read and written are in the [usage](tool_core::trace::TokenUsage) and in the cost.
     pub fn cache_prompt(mut self, cache: bool) -> Self {
         self.transport.caches_prompt = cache;

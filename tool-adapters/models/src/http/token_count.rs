@@ -18,7 +18,8 @@ use tool_core::{ToolError, time};
 pub enum TokenCount {
     /// The provider has counted them.
     Counted(u64),
-    /// The provider does not count. It is a quarter of the characters of the request, and a fixed number for each picture.
+    /// The provider does not count. It is a quarter of the characters of the request, and a fixed
+    /// number for each picture.
     Estimated(u64),
 }
 
@@ -43,9 +44,10 @@ const MAX_ANSWER: usize = 64 * 1024;
 impl HttpModel {
     /// Counts the input tokens of a request without asking the model.
     ///
-    /// Anthropic, Gemini, OpenAI's Responses and Bedrock count them. Every other provider, and a server that does not have the
-    /// endpoint of its protocol, gets an estimate. What you count is what [`step`](tool_core::session::Model::step) would send,
-    /// with the tools and the settings of this model.
+    /// Anthropic, Gemini, OpenAI's Responses and Bedrock count them. Every other provider, and a
+    /// server that does not have the endpoint of its protocol, gets an estimate. What you count is
+    /// what [`step`](tool_core::session::Model::step) would send, with the tools and the settings
+    /// of this model.
     ///
     /// ```
     /// use tool_adapters::transport::http::{HttpModel, TokenCount};
@@ -71,8 +73,8 @@ impl HttpModel {
     ///
     /// # Errors
     ///
-    /// Those of a step: a file that the server does not take, a setting that the provider does not have, a missing or refused key,
-    /// or a server that cannot be reached.
+    /// Those of a step: a file that the server does not take, a setting that the provider does not
+    /// have, a missing or refused key, or a server that cannot be reached.
     pub async fn count_tokens(
         &mut self,
         request: ModelRequest<'_>,

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// Returns the time for which bytes of mono audio play; zero for a type whose time its bytes do not tell.
+/// Returns the time for which bytes of mono audio play; zero for a type whose time its bytes do not
+/// tell.
 pub(crate) fn playing_time(mime_type: &str, bytes: usize) -> Duration {
     let mut parts = mime_type.split(';').map(str::trim);
     let bytes_per_second = match parts.next() {

@@ -31,7 +31,8 @@ pub(crate) struct LiveCalls {
     pub(crate) session: Session,
     work: JoinSet<FinishedWork>,
     calls: VecDeque<TrackedCall>,
-    /// The number of turns that were asked for, and of those that have begun. A call belongs to the turn before it.
+    /// The number of turns that were asked for, and of those that have begun. A call belongs to the
+    /// turn before it.
     turns: u64,
     turns_begun: watch::Sender<u64>,
 }
@@ -48,8 +49,8 @@ struct TrackedCall {
     /// True if the user has interrupted the model since.
     interrupted: bool,
     response: Option<ToolResponse>,
-    /// The number of the model's response during or before which the result was sent, while it may be lost with the
-    /// connection. A later response shows that it has arrived.
+    /// The number of the model's response during or before which the result was sent, while it may
+    /// be lost with the connection. A later response shows that it has arrived.
     sent_in: Option<u64>,
 }
 
@@ -86,8 +87,8 @@ impl LiveCalls {
         }
     }
 
-    /// Finds the call that the provider repeats in a conversation, by its id there. `response` is the number of the model's
-    /// response.
+    /// Finds the call that the provider repeats in a conversation, by its id there. `response` is
+    /// the number of the model's response.
     pub(crate) fn repeated(
         &mut self,
         call: &ToolCall,
@@ -212,7 +213,8 @@ impl LiveCalls {
         }
     }
 
-    /// Cancels all calls, and waits a moment until their work has ended. Returns what has ended; the rest is aborted.
+    /// Cancels all calls, and waits a moment until their work has ended. Returns what has ended;
+    /// the rest is aborted.
     pub(crate) async fn cancel_all(&mut self) -> Vec<FinishedWork> {
         const CLOSING: Duration = Duration::from_secs(1);
         for tracked in self
@@ -244,8 +246,8 @@ impl LiveCalls {
         unanswered.map(|tracked| tracked.call).collect()
     }
 
-    /// Stores the response of a call. Returns the call, and the way to deliver the response, which is sent during or after the
-    /// model's response of that number.
+    /// Stores the response of a call. Returns the call, and the way to deliver the response, which
+    /// is sent during or after the model's response of that number.
     pub(crate) fn finish(
         &mut self,
         response: &ToolResponse,
@@ -275,7 +277,8 @@ impl LiveCalls {
         Some((tracked.call.clone(), delivery))
     }
 
-    /// Records that the provider has the results to which the model's response of a number may belong.
+    /// Records that the provider has the results to which the model's response of a number may
+    /// belong.
     pub(crate) fn confirm_results(&mut self, response: u64) {
         for tracked in self
             .calls
@@ -291,7 +294,8 @@ impl LiveCalls {
         self.confirm_results(u64::MAX);
     }
 
-    /// Returns the results that may have been lost with a connection, to be sent over the one that resumes it.
+    /// Returns the results that may have been lost with a connection, to be sent over the one that
+    /// resumes it.
     pub(crate) fn resend(&mut self, sent_in: u64) -> Vec<ToolResponse> {
         let open = self
             .calls

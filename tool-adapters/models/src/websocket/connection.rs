@@ -252,8 +252,8 @@ fn handshake_error(error: &Error, hidden: &ApiKey) -> ToolError {
 
 /// Returns a TLS configuration with the certificates that the system trusts.
 ///
-/// The crypto provider is explicit, as rustls panics if none or several are available: the process's default if the program
-/// has installed one, or the one that reqwest uses.
+/// The crypto provider is explicit, as rustls panics if none or several are available: the
+/// process's default if the program has installed one, or the one that reqwest uses.
 fn tls_config() -> Result<Arc<ClientConfig>, rustls::Error> {
     let fallback = || Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let provider = CryptoProvider::get_default()
@@ -330,7 +330,8 @@ pub(crate) fn received(
     }
 }
 
-/// Converts a close frame. Codes for an invalid message are permanent, as the message would be sent again.
+/// Converts a close frame. Codes for an invalid message are permanent, as the message would be sent
+/// again.
 fn close_error(frame: Option<&CloseFrame>, hidden: &ApiKey) -> ToolError {
     let Some(frame) = frame else {
         return ToolError::transient("the provider closed the connection");

@@ -43,12 +43,13 @@ pub enum LiveEvent {
     Model(Event),
     /// A piece of the transcript of the user's speech.
     Heard(String),
-    /// The response of a call, which is sent to the model. Its `meta` has the confirmation that it may need.
+    /// The response of a call, which is sent to the model. Its `meta` has the confirmation that it
+    /// may need.
     Answered(ToolResponse),
     /// An update of a call in the background, or its end, which is sent to the model.
     Updated(ToolResponse),
-    /// An intent that a tool has returned. The session has carried it out, unless its store failed: then the response of
-    /// the call has a warning.
+    /// An intent that a tool has returned. The session has carried it out, unless its store failed:
+    /// then the response of the call has a warning.
     Intent {
         /// The id of the call.
         call_id: String,
@@ -132,7 +133,8 @@ impl SpeechFilter {
     }
 }
 
-/// Counts the bytes of transcripts in a message of a provider: of items of the conversation, and their pieces.
+/// Counts the bytes of transcripts in a message of a provider: of items of the conversation, and
+/// their pieces.
 fn transcript_bytes(message: &Value) -> usize {
     let kind = message
         .get("type")
@@ -161,7 +163,8 @@ fn bytes_of(names: &[&str], value: &Value) -> usize {
     }
 }
 
-/// Events that the host has not received yet. One task pushes them, and drops the queue at the end; the host receives them.
+/// Events that the host has not received yet. One task pushes them, and drops the queue at the end;
+/// the host receives them.
 pub(crate) struct EventQueue {
     shared: Arc<SharedQueue>,
     /// True if audio was pushed since the host was last told to stop it.
@@ -271,7 +274,8 @@ impl Drop for EventQueue {
 }
 
 impl EventReceiver {
-    /// Returns the next event, or `None` after the queue was dropped. Dropping the future loses no event.
+    /// Returns the next event, or `None` after the queue was dropped. Dropping the future loses no
+    /// event.
     pub(crate) async fn next(&mut self) -> Option<LiveEvent> {
         loop {
             {

@@ -127,7 +127,8 @@ impl LiveTask {
         }
     }
 
-    /// Gives an event of the model to the host. Speech that the host gets is part of the history and of the metrics.
+    /// Gives an event of the model to the host. Speech that the host gets is part of the history
+    /// and of the metrics.
     fn deliver(&mut self, event: Event) {
         let (text, time) = match &event {
             Event::Text(text) => (Some(text.clone()), None),
@@ -173,7 +174,8 @@ impl LiveTask {
                 .calls
                 .start(call, wire_id, conversation, &self.spans.agent);
         }
-        // The model was asked not to call. Where it cannot be asked, it reads the reason and answers.
+        // The model was asked not to call. Where it cannot be asked, it reads the reason and
+        // answers.
         let refusal = self.calls.session.refuse_step(&call);
         self.answer_unrun(call, wire_id, &refusal, false, connection);
     }
@@ -373,7 +375,8 @@ impl LiveTask {
         }
     }
 
-    /// Sends a text to which the model responds, and again over a resumed connection if it does not.
+    /// Sends a text to which the model responds, and again over a resumed connection if it does
+    /// not.
     pub(crate) fn send_text(
         &mut self,
         message: impl Into<UnansweredText>,
@@ -465,8 +468,8 @@ impl LiveTask {
         self.state.steps.complete < self.calls.session.max_tool_steps()
     }
 
-    /// Asks the model for a response if that is due. The provider refuses this during a response, and while results of
-    /// calls that it made in one message are missing.
+    /// Asks the model for a response if that is due. The provider refuses this during a response,
+    /// and while results of calls that it made in one message are missing.
     pub(crate) fn request_response(&mut self, connection: &mut Connection) {
         let is_due = match self.state.response_request {
             ResponseRequest::None => false,

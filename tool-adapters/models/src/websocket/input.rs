@@ -22,7 +22,8 @@ pub(crate) enum HostInput {
 
 /// The input of a [`LiveLoop`](super::LiveLoop). Cheap to clone.
 ///
-/// Methods wait while there is no connection, and while the provider accepts input more slowly than it arrives.
+/// Methods wait while there is no connection, and while the provider accepts input more slowly than
+/// it arrives.
 ///
 /// ```no_run
 /// use tool_adapters::transport::websocket::{ConversationEnded, LiveInput};
@@ -134,7 +135,8 @@ impl LiveInput {
     ///
     /// # Errors
     ///
-    /// The provider does not take a part of the message, and nothing is sent, or the conversation has ended.
+    /// The provider does not take a part of the message, and nothing is sent, or the conversation
+    /// has ended.
     pub async fn message(&self, message: impl Into<UserMessage>) -> Result<(), LiveInputError> {
         let message = message.into();
         self.host.check_message(&message)?;
@@ -156,7 +158,8 @@ impl LiveInput {
         self.send(HostInput::Interrupt).await
     }
 
-    /// Approves a call that waits for confirmation, and runs it. The model is notified of the outcome.
+    /// Approves a call that waits for confirmation, and runs it. The model is notified of the
+    /// outcome.
     pub async fn approve(&self, token: impl Into<String>) -> Result<(), ConversationEnded> {
         self.send(HostInput::Decide(token.into(), Decision::Approved))
             .await
@@ -168,7 +171,8 @@ impl LiveInput {
             .await
     }
 
-    /// Sends a message in the provider's own form. A message that nests deeper than 128 is not sent.
+    /// Sends a message in the provider's own form. A message that nests deeper than 128 is not
+    /// sent.
     pub async fn raw(&self, message: Value) -> Result<(), ConversationEnded> {
         let Some(message) = unless_too_deep(message) else {
             tracing::error!("a raw message nests deeper than 128; it is not sent");
@@ -177,7 +181,8 @@ impl LiveInput {
         self.send(HostInput::Raw(message)).await
     }
 
-    /// Ends the conversation. Earlier input is still sent if there is a connection. Running calls are cancelled.
+    /// Ends the conversation. Earlier input is still sent if there is a connection. Running calls
+    /// are cancelled.
     pub fn close(&self) {
         self.close.send_replace(true);
     }

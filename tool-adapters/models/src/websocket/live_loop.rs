@@ -73,15 +73,18 @@ impl LiveLoop {
         }
     }
 
-    /// Returns the next event, or `None` after the conversation has ended. Dropping the future loses no event.
+    /// Returns the next event, or `None` after the conversation has ended. Dropping the future
+    /// loses no event.
     pub async fn next(&mut self) -> Option<LiveEvent> {
         self.events.next().await
     }
 
-    /// Returns the history so far: the given one, texts, transcripts of speech, and calls with their results. An
+    /// Returns the history so far: the given one, texts, transcripts of speech, and calls with
+    /// their results. An
     /// [`AgentLoop`](crate::agent::AgentLoop::with_history) can continue it.
     ///
-    /// Speech is part of it where the provider transcribes it and the session's state does not suppress the transcript.
+    /// Speech is part of it where the provider transcribes it and the session's state does not
+    /// suppress the transcript.
     pub fn history(&self) -> History {
         self.history.get()
     }

@@ -51,8 +51,8 @@ impl ProviderModel<LiveTransport> {
     /// Creates a model of `OpenAiRealtime` or `GeminiLive` by its name at the provider.
     ///
     /// The base URL defaults to `wss://api.openai.com/v1` (`OPENAI_BASE_URL`, `OPENAI_API_KEY`) or
-    /// `wss://generativelanguage.googleapis.com` (`GOOGLE_GEMINI_BASE_URL`; `GOOGLE_API_KEY`, `GEMINI_API_KEY`). A key of
-    /// the environment is not sent to a base URL that the program sets.
+    /// `wss://generativelanguage.googleapis.com` (`GOOGLE_GEMINI_BASE_URL`; `GOOGLE_API_KEY`,
+    /// `GEMINI_API_KEY`). A key of the environment is not sent to a base URL that the program sets.
     pub fn new(provider: Provider, model: impl Into<String>) -> Self {
         let rate = live_api(provider).map_or(16_000, |live| live.audio_rate);
         let transport = LiveTransport {
@@ -86,7 +86,8 @@ impl ProviderModel<LiveTransport> {
         self.with_accepted(Host::at(self.provider, &base_url.unwrap_or_default()))
     }
 
-    /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name always has spans.
+    /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name
+    /// always has spans.
     pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
         Self {
             transport: LiveTransport {
@@ -97,7 +98,8 @@ impl ProviderModel<LiveTransport> {
         }
     }
 
-    /// Sets the instructions for the model. They precede the guides of the tools, and follow instructions among the
+    /// Sets the instructions for the model. They precede the guides of the tools, and follow
+    /// instructions among the
     /// [settings](Self::setting).
     pub fn instructions(self, text: impl Into<String>) -> Self {
         Self {
@@ -109,7 +111,8 @@ impl ProviderModel<LiveTransport> {
         }
     }
 
-    /// Lets the model begin the conversation. Tools with `ignore_on_enter` are hidden from it until its first reply has ended.
+    /// Lets the model begin the conversation. Tools with `ignore_on_enter` are hidden from it until
+    /// its first reply has ended.
     pub fn enter(self) -> Self {
         Self {
             transport: LiveTransport {
@@ -135,7 +138,8 @@ impl ProviderModel<LiveTransport> {
 
     /// Declares the tools so that the model goes on while they run, and is silent after
     /// [`ToolOutput::stop`](tool_core::ToolOutput::stop). For models of Gemini Live that take `NON_BLOCKING` functions;
-    /// other models refuse them. Without it, what Gemini says after a stop is withheld from the host.
+    /// other models refuse them. Without it, what Gemini says after a stop is withheld from the
+    /// host.
     pub fn background_tools(self) -> Self {
         Self {
             transport: LiveTransport {
@@ -146,8 +150,8 @@ impl ProviderModel<LiveTransport> {
         }
     }
 
-    /// Sets how many bytes of events may wait for the host. Defaults to 4 MiB, about a minute of audio. While the host is
-    /// behind by so much, the socket is not read, and calls wait in it.
+    /// Sets how many bytes of events may wait for the host. Defaults to 4 MiB, about a minute of
+    /// audio. While the host is behind by so much, the socket is not read, and calls wait in it.
     pub fn event_bytes(self, bytes: usize) -> Self {
         Self {
             transport: LiveTransport {
@@ -158,8 +162,8 @@ impl ProviderModel<LiveTransport> {
         }
     }
 
-    /// Sets the MIME type of the host's audio. Defaults to `audio/pcm` with the provider's rate. OpenAI ignores it and uses
-    /// the format of its session settings, which defaults to 24 kHz.
+    /// Sets the MIME type of the host's audio. Defaults to `audio/pcm` with the provider's rate.
+    /// OpenAI ignores it and uses the format of its session settings, which defaults to 24 kHz.
     pub fn audio_type(self, mime_type: impl Into<String>) -> Self {
         Self {
             transport: LiveTransport {
@@ -181,8 +185,8 @@ impl ProviderModel<LiveTransport> {
         }
     }
 
-    /// Sets the interval of pings while the provider is silent. Defaults to 20 s. After two intervals without data the
-    /// connection counts as broken.
+    /// Sets the interval of pings while the provider is silent. Defaults to 20 s. After two
+    /// intervals without data the connection counts as broken.
     pub fn heartbeat(self, time: Duration) -> Self {
         Self {
             transport: LiveTransport {

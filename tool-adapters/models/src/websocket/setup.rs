@@ -14,7 +14,8 @@ pub(crate) struct DeclaredTools {
 }
 
 impl DeclaredTools {
-    /// Declares the tools that the model may see now. `entering` hides those with `ignore_on_enter`.
+    /// Declares the tools that the model may see now. `entering` hides those with
+    /// `ignore_on_enter`.
     pub(crate) fn new(session: &Session, model: &LiveModel, entering: bool) -> Self {
         Self::of(&visible(session, entering), session, model)
     }
@@ -108,7 +109,8 @@ fn visible(session: &Session, entering: bool) -> Vec<ToolDefinition> {
     tools
 }
 
-/// Moves the instructions among the settings of a model to its other instructions, so that none replaces another.
+/// Moves the instructions among the settings of a model to its other instructions, so that none
+/// replaces another.
 pub(crate) fn merge_instructions(model: &mut LiveModel) {
     for name in live_api(model.provider).map_or(&[][..], |live| live.instruction_settings) {
         if let Some(text) = model.extra.get(*name).and_then(text_of) {

@@ -1,5 +1,5 @@
-//! The spans of a live conversation: the agent's span, with a child for each response of the model. Calls are children of
-//! the agent's span too, as they may outlast the response that made them.
+//! The spans of a live conversation: the agent's span, with a child for each response of the model.
+//! Calls are children of the agent's span too, as they may outlast the response that made them.
 
 use crate::model_access::model_info;
 use crate::websocket::model::{LiveModel, live_api};
@@ -21,7 +21,8 @@ struct ResponseSpans {
     /// Looked up only if there is a span.
     info: LazyLock<ModelInfo, Box<dyn FnOnce() -> ModelInfo + Send>>,
     model: Cow<'static, str>,
-    /// True if an interruption ends the response. Otherwise the response's own end says whether it was stopped.
+    /// True if an interruption ends the response. Otherwise the response's own end says whether it
+    /// was stopped.
     interruption_ends_response: bool,
     open: Option<OpenResponse>,
     /// The tier of the next usage.
@@ -29,12 +30,13 @@ struct ResponseSpans {
     counted: CountedUsage,
 }
 
-/// The usage that was counted last. Gemini Live names no responses, and repeats or completes a usage after the response has
-/// ended and after the connection broke.
+/// The usage that was counted last. Gemini Live names no responses, and repeats or completes a
+/// usage after the response has ended and after the connection broke.
 #[derive(Default)]
 struct CountedUsage {
     usage: TokenUsage,
-    /// True if the usage may come again inside of a response: the connection broke, or it came outside of one.
+    /// True if the usage may come again inside of a response: the connection broke, or it came
+    /// outside of one.
     may_repeat: bool,
 }
 
@@ -94,7 +96,8 @@ impl ConversationSpans {
 
     /// Ends the response if all events of a message have been recorded and it is complete.
     pub(crate) fn end_message(&mut self) {
-        // Gemini ends a response with calls by its usage. The next response begins with the results.
+        // Gemini ends a response with calls by its usage. The next response begins with the
+        // results.
         let is_complete = |response: &OpenResponse| {
             response.end.is_some() || (response.has_usage && !response.used.tool_calls.is_empty())
         };
@@ -196,7 +199,8 @@ impl ResponseSpans {
 }
 
 impl CountedUsage {
-    /// Counts a usage. Returns the part of it that was not counted before, or `None` for a repeated one.
+    /// Counts a usage. Returns the part of it that was not counted before, or `None` for a repeated
+    /// one.
     fn count(&mut self, usage: TokenUsage, in_response: bool) -> Option<TokenUsage> {
         // A later response reads more, because its input is the conversation so far.
         let is_same = usage.input == self.usage.input && (self.may_repeat || !in_response);

@@ -106,7 +106,8 @@ impl LiveTask {
             let had_handle = self.state.resume_handle.is_some();
             let lasted = self.disconnect();
             failed = if lasted > STABLE_AFTER { 1 } else { failed + 1 };
-            // A handle that the provider refused is dropped, so a new conversation may still be possible.
+            // A handle that the provider refused is dropped, so a new conversation may still be
+            // possible.
             let can_retry = can_retry(&error) || had_handle && self.state.resume_handle.is_none();
             let Some(delay) = self.model.retry.delay(failed).filter(|_| can_retry) else {
                 self.events.push(LiveEvent::Failed(error.clone()));
@@ -198,8 +199,8 @@ impl LiveTask {
         Ok(closed)
     }
 
-    /// Records that the provider has accepted the setup. A new conversation gets the history, a resumed one the results that
-    /// may not have arrived.
+    /// Records that the provider has accepted the setup. A new conversation gets the history, a
+    /// resumed one the results that may not have arrived.
     fn connected(&mut self, connection: &mut Connection) {
         let resumed = self.state.resume_handle.is_some();
         self.state.connected_at = Some(Instant::now());
@@ -248,7 +249,8 @@ impl LiveTask {
         self.transcript.end();
         self.events.withhold(false);
         for event in self.protocol.finish() {
-            // A truncated call does not run. The model makes it again when the conversation is resumed.
+            // A truncated call does not run. The model makes it again when the conversation is
+            // resumed.
             if !matches!(event, Event::Call(_) | Event::CutCall(_)) {
                 self.events.push(LiveEvent::Model(event));
             }
@@ -341,7 +343,8 @@ impl LiveTask {
             .ok()
             .filter(|_| !is_too_large_to_parse(bytes));
         let Some(message) = text.and_then(parse_message) else {
-            // The protocol describes the problem, and takes note that a part of the response may be lost.
+            // The protocol describes the problem, and takes note that a part of the response may be
+            // lost.
             for event in self.protocol.push_message(bytes) {
                 self.handle_event(event, connection);
             }
@@ -385,8 +388,8 @@ impl LiveTask {
         self.spans.end_message();
     }
 
-    /// Declares the tools again if others are visible now. Returns true if that needs another connection, and nothing is
-    /// lost with this one.
+    /// Declares the tools again if others are visible now. Returns true if that needs another
+    /// connection, and nothing is lost with this one.
     fn declare_again(&mut self, connection: &mut Connection) -> bool {
         match self.state.tools {
             ToolsState::Current => return false,
@@ -420,7 +423,8 @@ impl LiveTask {
     }
 }
 
-/// Parses a message. The halves of a character that the server has cut into two messages become marks.
+/// Parses a message. The halves of a character that the server has cut into two messages become
+/// marks.
 fn parse_message(text: &str) -> Option<Value> {
     if let Ok(message) = serde_json::from_str(text) {
         return Some(message);
@@ -429,7 +433,8 @@ fn parse_message(text: &str) -> Option<Value> {
     serde_json::from_str(&marked).ok()
 }
 
-/// Waits until the model has to be told an answer: one that was taken, or one that waits in the session.
+/// Waits until the model has to be told an answer: one that was taken, or one that waits in the
+/// session.
 async fn answers_ready(session: &Session, has_answers: bool) {
     if !has_answers {
         session.background_answers_ready().await;

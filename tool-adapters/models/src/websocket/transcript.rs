@@ -1,4 +1,5 @@
-//! The history of a live conversation: texts, the transcripts of speech, and calls with their results.
+//! The history of a live conversation: texts, the transcripts of speech, and calls with their
+//! results.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -28,7 +29,8 @@ pub(crate) struct SharedHistory(Arc<Mutex<History>>);
 /// Maximum number of bytes of the history that a new connection gets. Older messages are left out.
 const MAX_SENT: usize = 128 * 1024;
 
-/// Maximum number of bytes of the images and files of that history. Notes stand for those of older messages.
+/// Maximum number of bytes of the images and files of that history. Notes stand for those of older
+/// messages.
 const MAX_FILES: usize = 4 * 1024 * 1024;
 
 impl SharedHistory {
@@ -67,7 +69,8 @@ impl Transcript {
         }
     }
 
-    /// Marks the place of speech that the user has ended, whose transcript may come after the answer.
+    /// Marks the place of speech that the user has ended, whose transcript may come after the
+    /// answer.
     pub(crate) fn mark_speech(&mut self) {
         const MAX_MARKS: usize = 32;
         self.end_spoken();

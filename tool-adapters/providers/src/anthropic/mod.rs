@@ -1,18 +1,22 @@
 //! Anthropic's Messages.
 //!
-//! Every content block is an item: thoughts with their signatures, and tools that the provider ran itself
-//! (`server_tool_use`, `mcp_tool_use` and every other `*_tool_use` but `tool_use`, and their results), which are not calls to
-//! answer. A turn that the provider paused ends with `Finish::Paused`. It goes on when it is sent back.
+//! Every content block is an item: thoughts with their signatures, and tools that the provider ran
+//! itself (`server_tool_use`, `mcp_tool_use` and every other `*_tool_use` but `tool_use`, and their
+//! results), which are not calls to answer. A turn that the provider paused ends with
+//! `Finish::Paused`. It goes on when it is sent back.
 //!
-//! - Skipped are pings, events of unknown types without a `delta` or a `content_block`, pieces of unknown kinds for blocks
-//!   that are no calls, and the end of a block before the message. Blocks of unknown types are items.
-//! - All else is a part of the answer: an event that is no object, a member of another form, a piece without its text, its
-//!   index or its open block, and a block whose index skips another is an error.
-//! - The beginning of the message may be missing or late, as no part of the answer is in it, and so may its end be after the
-//!   `stop_reason`: some hosts leave `message_stop` out, and all blocks have come by then. A block may lack its end if it
-//!   shows that it is whole: a text, a call whose input is one object, or a thought with its signature.
-//! - What comes again counts once: an event, a whole block, the message after its stream, and content with which the message
-//!   begins. It has to say the same.
+//! - Skipped are pings, events of unknown types without a `delta` or a `content_block`, pieces of
+//!   unknown kinds for blocks that are no calls, and the end of a block before the message. Blocks
+//!   of unknown types are items.
+//! - All else is a part of the answer: an event that is no object, a member of another form, a
+//!   piece without its text, its index or its open block, and a block whose index skips another is
+//!   an error.
+//! - The beginning of the message may be missing or late, as no part of the answer is in it, and so
+//!   may its end be after the `stop_reason`: some hosts leave `message_stop` out, and all blocks
+//!   have come by then. A block may lack its end if it shows that it is whole: a text, a call whose
+//!   input is one object, or a thought with its signature.
+//! - What comes again counts once: an event, a whole block, the message after its stream, and
+//!   content with which the message begins. It has to say the same.
 
 pub(crate) mod read;
 pub mod tools;
@@ -88,8 +92,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     )
 };
 
-/// platform.claude.com, "Vision": these types, at most 5 MB of base64 an image ("image exceeds 5 MB maximum: .. > 5242880 bytes").
-/// "PDF support": at most 32 MB a request. Both: URLs with `https`.
+/// platform.claude.com, "Vision": these types, at most 5 MB of base64 an image ("image exceeds 5 MB
+/// maximum: .. > 5242880 bytes"). "PDF support": at most 32 MB a request. Both: URLs with `https`.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(WEB_IMAGES)
         .or_urls(&["https"])
@@ -154,8 +158,8 @@ fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
         .map(Some)
 }
 
-/// The strict schemas. References are replaced by their targets: they may not be recursive, and keywords beside one would
-/// be lost.
+/// The strict schemas. References are replaced by their targets: they may not be recursive, and
+/// keywords beside one would be lost.
 pub(crate) const STRICT_FORM: StrictForm = StrictForm {
     all_required: false,
     references: false,
@@ -187,7 +191,8 @@ pub(crate) const STRICT: StrictRules = StrictRules {
     }),
 };
 
-/// Models before Claude 4.5 have no form for structured output. Newer ones have it beside tools and thoughts.
+/// Models before Claude 4.5 have no form for structured output. Newer ones have it beside tools and
+/// thoughts.
 pub(crate) fn structured_output(model: &str) -> StructuredOutput {
     let is_old = [
         "claude-2",

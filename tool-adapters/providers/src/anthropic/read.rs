@@ -19,7 +19,8 @@ use tool_core::trace::TokenUsage;
 #[derive(Debug, Default)]
 pub(crate) struct AnthropicReader {
     blocks: ContentBlocks,
-    /// The content with which the message began, as JSON. It counts if the stream does not begin it anew.
+    /// The content with which the message began, as JSON. It counts if the stream does not begin it
+    /// anew.
     first_content: String,
     /// The counts of tokens so far. Members that an event leaves out keep their value.
     usage: LenientObject<MessageUsage>,
@@ -196,7 +197,8 @@ impl AnthropicReader {
         Ok(())
     }
 
-    /// Reads the content with which the message began, unless the block of this index begins it anew.
+    /// Reads the content with which the message began, unless the block of this index begins it
+    /// anew.
     fn read_first_content(
         &mut self,
         next: Option<usize>,
@@ -344,7 +346,8 @@ impl AnthropicReader {
         Ok(beginning)
     }
 
-    /// Reads a piece of a block; returns false for one of an unknown kind that is no part of a call or a text.
+    /// Reads a piece of a block; returns false for one of an unknown kind that is no part of a call
+    /// or a text.
     fn read_delta(
         &mut self,
         text: &str,
@@ -586,7 +589,8 @@ fn finish_of(reason: &str) -> Option<Finish> {
 }
 
 json_objects! {
-    /// A stream event, a whole answer, the message with which a stream begins, or the delta with which it ends.
+    /// A stream event, a whole answer, the message with which a stream begins, or the delta with
+    /// which it ends.
     struct MessageEvent<'a> {
         kind: LenientText<'a> = "type",
         id: LenientText<'a>,

@@ -1,4 +1,5 @@
-//! Anthropic's own tools, for Messages. The version of a tool is a field, which defaults to the newest.
+//! Anthropic's own tools, for Messages. The version of a tool is a field, which defaults to the
+//! newest.
 //!
 //! ```
 //! use serde_json::json;
@@ -14,8 +15,9 @@
 //! # Tools that a function answers
 //!
 //! [`Bash`], [`TextEditor`], [`Memory`], [`Computer`] and [`ComputerToolset`] have a schema that the model was trained
-//! on, but Anthropic does not run them: a call of `bash` arrives like any other call, and a function tool of that name
-//! answers it. The declarations for Anthropic then have its own `bash`, those for other providers the function tool.
+//! on, but Anthropic does not run them: a call of `bash` arrives like any other call, and a
+//! function tool of that name answers it. The declarations for Anthropic then have its own `bash`,
+//! those for other providers the function tool.
 //!
 //! ```
 //! use tool_adapters::providers::anthropic::tools::Bash;
@@ -38,8 +40,9 @@
 //! # Ok::<(), tool_core::RegistryErrors>(())
 //! ```
 //!
-//! The names are `bash`, `str_replace_based_edit_tool` (`str_replace_editor` in the version of January 2025), `memory`,
-//! `computer`, and for the toolset those of its [members](ComputerMember), such as `left_click`.
+//! The names are `bash`, `str_replace_based_edit_tool` (`str_replace_editor` in the version of
+//! January 2025), `memory`, `computer`, and for the toolset those of its [members](ComputerMember),
+//! such as `left_click`.
 
 use crate::provider_tools::{UserLocation, off, provider_tools, versions};
 use serde::{Serialize, Serializer};
@@ -159,7 +162,8 @@ pub struct Bash {
     pub options: Options,
 }
 
-/// Views and edits files: `command` is `view`, `create`, `str_replace` or `insert`, `path` is the file.
+/// Views and edits files: `command` is `view`, `create`, `str_replace` or `insert`, `path` is the
+/// file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct TextEditor {
     /// The version. Defaults to the newest.
@@ -192,8 +196,9 @@ fn name_and_version<S: Serializer>(
     json!({"name": version.tool_name(), "type": version}).serialize(serializer)
 }
 
-/// Files under `/memories` that outlast the conversation: `command` is `view`, `create`, `str_replace`, `insert`,
-/// `delete` or `rename`. Refuse paths outside of that folder, as a prompt may make the model try them.
+/// Files under `/memories` that outlast the conversation: `command` is `view`, `create`,
+/// `str_replace`, `insert`, `delete` or `rename`. Refuse paths outside of that folder, as a prompt
+/// may make the model try them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(tag = "name", rename = "memory")]
 pub struct Memory {
@@ -317,13 +322,15 @@ pub struct CodeExecution {
 }
 
 versions! {
-    /// The versions of [`Computer`]. They are beta: the request needs the header `anthropic-beta` of the version.
+    /// The versions of [`Computer`]. They are beta: the request needs the header `anthropic-beta`
+    /// of the version.
     ComputerVersion { V20251124 = "computer_20251124", V20250124 = "computer_20250124" }
     /// The versions of [`ComputerToolset`].
     ComputerToolsetVersion { V20260801 = "computer_toolset_20260801" }
 }
 
-/// Uses a computer by one tool, `computer`, with an `action`. For models before August 2026. Later models accept
+/// Uses a computer by one tool, `computer`, with an `action`. For models before August 2026. Later
+/// models accept
 /// [`ComputerToolset`].
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "name", rename = "computer")]
@@ -363,7 +370,8 @@ impl Computer {
     }
 }
 
-/// Uses a computer by a tool for each kind of action: calls have names such as `left_click`, `screenshot` and `type`.
+/// Uses a computer by a tool for each kind of action: calls have names such as `left_click`,
+/// `screenshot` and `type`.
 ///
 /// ```
 /// use serde_json::json;

@@ -102,7 +102,8 @@ impl TurnForm for AnthropicTurns {
         };
         let refused = match item["type"].as_str() {
             Some("text") => is_blank("text"),
-            // Cut off before it was signed. Other servers with this protocol sign nothing, and need the thoughts of a step again.
+            // Cut off before it was signed. Other servers with this protocol sign nothing, and need
+            // the thoughts of a step again.
             Some("thinking") => host.is_own && is_blank("signature"),
             _ => false,
         };
@@ -113,8 +114,8 @@ impl TurnForm for AnthropicTurns {
         item["type"] == "thinking" || item["type"] == "redacted_thinking"
     }
 
-    /// Calls of tools that the provider runs itself need their results, once the user has spoken. A result may come in a later
-    /// step: a tool that runs code calls ours.
+    /// Calls of tools that the provider runs itself need their results, once the user has spoken. A
+    /// result may come in a later step: a tool that runs code calls ours.
     fn tidy(turns: &mut [ChatTurn]) {
         let items = turns.iter().flat_map(|turn| &turn.content);
         let results = items
@@ -157,7 +158,8 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
         .finish()
 }
 
-/// A request without tools declares those of its calls: calls and results are refused without tools.
+/// A request without tools declares those of its calls: calls and results are refused without
+/// tools.
 fn tools_and_choice(request: &Request<'_>) -> (Option<Value>, Option<&'static str>) {
     if !request.declarations.is_empty() {
         return (Some(tools(request)), choice_name(request, "none", "any"));

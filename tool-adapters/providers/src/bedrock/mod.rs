@@ -1,15 +1,16 @@
-//! Bedrock's Converse. Its stream has AWS's binary frames. An event is an object with one member, named after its kind,
-//! such as `{"contentBlockDelta": {..}}`.
+//! Bedrock's Converse. Its stream has AWS's binary frames. An event is an object with one member,
+//! named after its kind, such as `{"contentBlockDelta": {..}}`.
 //!
-//! Every content block is an item, thoughts with their signatures among them. A tool that the provider ran itself
-//! (`server_tool_use`, or any other type) is not a call to answer.
+//! Every content block is an item, thoughts with their signatures among them. A tool that the
+//! provider ran itself (`server_tool_use`, or any other type) is not a call to answer.
 //!
-//! - Skipped are events of unknown kinds without a piece of a block, and pieces of unknown kinds for blocks that are no calls.
-//!   Blocks of unknown kinds are items.
-//! - All else is a part of the answer: an event that is no object, a member of another form, a piece without its index or its
-//!   open block, and a block whose index skips another is an error, and so is an event whose name ends with `Exception`.
-//! - `messageStart` and `metadata` have no part of the answer, and may be missing. A block may lack its end if it shows that
-//!   it is whole, as those of Messages.
+//! - Skipped are events of unknown kinds without a piece of a block, and pieces of unknown kinds
+//!   for blocks that are no calls. Blocks of unknown kinds are items.
+//! - All else is a part of the answer: an event that is no object, a member of another form, a
+//!   piece without its index or its open block, and a block whose index skips another is an error,
+//!   and so is an event whose name ends with `Exception`.
+//! - `messageStart` and `metadata` have no part of the answer, and may be missing. A block may lack
+//!   its end if it shows that it is whole, as those of Messages.
 //! - What comes again counts once. It has to say the same.
 
 pub(crate) mod read;
@@ -33,8 +34,9 @@ use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use crate::token_counter::{TokenCounter, only};
 use serde_json::{Value, json};
 
-/// The service model: the formats of each kind. docs.aws.amazon.com, `Message`: at most 3.75 MB an image and 4.5 MB a document;
-/// "Video understanding": 25 MB. Which kinds a model takes, its own page tells.
+/// The service model: the formats of each kind. docs.aws.amazon.com, `Message`: at most 3.75 MB an
+/// image and 4.5 MB a document; "Video understanding": 25 MB. Which kinds a model takes, its own
+/// page tells.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(WEB_IMAGES).at_most(3_750_000),
     sounds: AcceptedMedia::bytes(&[
@@ -80,7 +82,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         model: model_of_url,
     }),
     declaration: write_declaration,
-    // Anthropic's models refuse the whole request for another name. The interface does not say which model answers.
+    // Anthropic's models refuse the whole request for another name. The interface does not say
+    // which model answers.
     property_names: Some(PropertyNames::ANTHROPIC),
     accepted: ACCEPTED,
     // Bedrock passes the schema to the same compiler of grammars.
@@ -155,7 +158,8 @@ fn write_answer(answer: &AnswerSchema<'_>) -> Value {
     json!({"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": schema}}}})
 }
 
-/// The models of other companies differ, so that the form is used only where nothing depends on tools.
+/// The models of other companies differ, so that the form is used only where nothing depends on
+/// tools.
 fn structured_output(model: &str, _host: &str) -> StructuredOutput {
     if model.contains("claude") {
         anthropic::structured_output(model)

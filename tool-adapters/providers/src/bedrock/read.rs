@@ -243,7 +243,8 @@ impl ConverseReader {
         Ok(beginning)
     }
 
-    /// Reads a piece of a block; returns false for one of an unknown kind that is no part of a call.
+    /// Reads a piece of a block; returns false for one of an unknown kind that is no part of a
+    /// call.
     fn read_delta(
         &mut self,
         event: &BlockEvent<'_>,
@@ -314,7 +315,8 @@ impl ConverseReader {
         Ok(())
     }
 
-    /// Reads an event of another kind: an error, the answer to a request that was refused, or an unknown one.
+    /// Reads an event of another kind: an error, the answer to a request that was refused, or an
+    /// unknown one.
     fn read_other(&mut self, text: &str) -> Result<bool, ProtocolError> {
         let event = serde_json::from_str::<Value>(text).unwrap_or_default();
         let Some(members) = event.as_object() else {

@@ -58,8 +58,8 @@ fn block(kind: &str, format: &str, media: &MediaPart<'_>) -> Option<Value> {
     Some(json!({kind: {"format": format, "source": {"bytes": media.base64()?}}}))
 }
 
-/// Returns a name as the provider takes it: letters, digits, single spaces, hyphens, parentheses and brackets, without the
-/// extension.
+/// Returns a name as the provider takes it: letters, digits, single spaces, hyphens, parentheses
+/// and brackets, without the extension.
 fn document_name(file_name: &str) -> String {
     const MAX_NAME: usize = 100;
     let stem = file_name
@@ -76,8 +76,8 @@ fn document_name(file_name: &str) -> String {
     }
 }
 
-/// Gives the documents of a request names of their own ("Messages can't contain duplicate document names"), and each message with a
-/// document a text.
+/// Gives the documents of a request names of their own ("Messages can't contain duplicate document
+/// names"), and each message with a document a text.
 fn tidy_documents(messages: &mut [Value]) {
     let mut names = HashSet::new();
     for message in messages {
@@ -186,7 +186,8 @@ impl TurnForm for ConverseTurns {
         item.get("reasoningContent").is_some()
     }
 
-    /// Llama's and Mistral's models refuse a turn that has more than results. Which model a profile stands for is not known.
+    /// Llama's and Mistral's models refuse a turn that has more than results. Which model a profile
+    /// stands for is not known.
     fn acknowledgement(model: &str) -> Option<&'static str> {
         let takes_both = ["anthropic.", "claude", "nova"]
             .iter()
@@ -210,8 +211,8 @@ fn data_content(result: &ModelResult) -> Option<Value> {
     ))
 }
 
-/// Writes the body of a request. The model is named by the URL. The provider has no word for a choice of no calls, so
-/// calls that come nevertheless are ignored by the session.
+/// Writes the body of a request. The model is named by the URL. The provider has no word for a
+/// choice of no calls, so calls that come nevertheless are ignored by the session.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     let turns = turns::turns::<ConverseTurns>(request, host);
     let mut messages = turns
@@ -232,7 +233,8 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
         .finish_merged()
 }
 
-/// A request without tools declares those of its calls: calls and results are refused without a `toolConfig`.
+/// A request without tools declares those of its calls: calls and results are refused without a
+/// `toolConfig`.
 fn tool_config(request: &Request<'_>) -> Option<Value> {
     if request.declarations.is_empty() {
         let schema = json!({"json": {"type": "object", "properties": {}}});

@@ -48,8 +48,8 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
 }
 
 impl ChatForm for CohereMessages {
-    /// Writes the model's message with its plan and its thoughts. Citations are left out, as the provider knows none in a
-    /// message whose text has changed.
+    /// Writes the model's message with its plan and its thoughts. Citations are left out, as the
+    /// provider knows none in a message whose text has changed.
     fn step(step: &ChatStep<'_>, host: &Host) -> Value {
         let mut message = json!({"role": "assistant"});
         if let Some(parts) = step.content_parts(&["text", "thinking"]) {
@@ -83,7 +83,8 @@ impl ChatForm for CohereMessages {
     }
 }
 
-/// Writes a result as text, or as parts of text and documents. There is no mark for an error: its message says so.
+/// Writes a result as text, or as parts of text and documents. There is no mark for an error: its
+/// message says so.
 fn result_message(id: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
     let content = match result.content() {
         Some(parts) => parts

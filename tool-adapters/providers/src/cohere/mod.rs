@@ -1,11 +1,13 @@
 //! Cohere's chat, version 2.
 //!
-//! - The item of a message is the message in the provider's form, put together from its events: `{"role": "assistant",
-//!   "tool_plan": .., "content": [..], "tool_calls": [..], "citations": [..]}`. The members that the protocol does not know, of
-//!   the message, of its parts and of its calls, are kept. A message without content has no item.
-//! - Events of unknown types are skipped if they have no `message`, such as `debug`. All else is a part of the answer: an event
-//!   that is no object, a piece without its text, its index or its beginning, or one that comes after the end, is an error.
-//!   The end of a text or of a call with whole arguments may be missing.
+//! - The item of a message is the message in the provider's form, put together from its events:
+//!   `{"role": "assistant", "tool_plan": .., "content": [..], "tool_calls": [..], "citations": [..]}`.
+//!   The members that the protocol does not know, of the message, of its parts and of its calls,
+//!   are kept. A message without content has no item.
+//! - Events of unknown types are skipped if they have no `message`, such as `debug`. All else is a
+//!   part of the answer: an event that is no object, a piece without its text, its index or its
+//!   beginning, or one that comes after the end, is an error. The end of a text or of a call with
+//!   whole arguments may be missing.
 
 pub(crate) mod messages;
 pub(crate) mod read;

@@ -612,7 +612,8 @@ impl ContentPart<'_> {
 }
 
 impl CohereUsage {
-    /// Returns the billed tokens where they are given: those of the provider's own instructions are not billed.
+    /// Returns the billed tokens where they are given: those of the provider's own instructions are
+    /// not billed.
     fn usage(&self) -> TokenUsage {
         let billed = self
             .billed_units

@@ -13,7 +13,8 @@ const TRAILER: usize = 4;
 /// The largest frame by AWS's documentation: 16 MiB and its headers.
 const MAX_FRAME_BYTES: usize = 17 * 1024 * 1024;
 
-/// Reads binary frames. Each event is emitted as an object with one member: the event's name and its payload.
+/// Reads binary frames. Each event is emitted as an object with one member: the event's name and
+/// its payload.
 #[derive(Debug, Default)]
 pub(crate) struct EventStreamDecoder {
     /// The part of the current frame that has arrived.

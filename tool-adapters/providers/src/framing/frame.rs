@@ -13,8 +13,8 @@ const SMALL_EVENT_BYTES: usize = 256 * 1024;
 /// The memory that the values of a larger event may take. `[[],[],..` takes forty times its size.
 const MAX_PARSED_BYTES: usize = 64 * 1024 * 1024;
 
-/// Returns true for an event whose values would take too much memory. It is estimated by the brackets and commas outside of
-/// strings.
+/// Returns true for an event whose values would take too much memory. It is estimated by the
+/// brackets and commas outside of strings.
 pub fn is_too_large_to_parse(json: &[u8]) -> bool {
     if json.len() <= SMALL_EVENT_BYTES {
         return false;
@@ -54,8 +54,8 @@ pub(crate) enum Frame<'a> {
         /// True if bytes that are not UTF-8 became marks of half characters.
         has_halves: bool,
     },
-    /// A text that is one JSON value if it can be parsed. The sink returns false if it cannot: the decoder then looks for
-    /// the end of the value, as if the frame had not been there.
+    /// A text that is one JSON value if it can be parsed. The sink returns false if it cannot: the
+    /// decoder then looks for the end of the value, as if the frame had not been there.
     Attempt(&'a str),
     /// `[DONE]`, the end of a stream.
     Done,
@@ -75,7 +75,8 @@ impl<'a> Frame<'a> {
 /// Takes frames. The result counts for [`Frame::Attempt`] only.
 pub(crate) type FrameSink<'a> = &'a mut dyn FnMut(Frame<'_>) -> bool;
 
-/// Emits an event. A server may have cut a character in two, so bytes that are not UTF-8 become marks of halves.
+/// Emits an event. A server may have cut a character in two, so bytes that are not UTF-8 become
+/// marks of halves.
 pub(crate) fn emit_event(name: &str, bytes: &[u8], sink: FrameSink<'_>) {
     if let Ok(text) = std::str::from_utf8(bytes) {
         sink(Frame::Event {

@@ -10,8 +10,8 @@ use crate::framing::sse::SseDecoder;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Framing {
-    /// Server-sent events: `text/event-stream`. JSON values between the events are read too, as some servers send an
-    /// error that way.
+    /// Server-sent events: `text/event-stream`. JSON values between the events are read too, as
+    /// some servers send an error that way.
     ServerSentEvents,
     /// JSON values one after another: a whole answer, lines of JSON, or an array of events.
     Json,
@@ -43,8 +43,8 @@ impl Framing {
         }
     }
 
-    /// `{` and `[` begin JSON, and the length of a binary frame begins with a zero byte. No server-sent event begins
-    /// with one of them.
+    /// `{` and `[` begin JSON, and the length of a binary frame begins with a zero byte. No
+    /// server-sent event begins with one of them.
     fn of_first_byte(byte: u8) -> Self {
         match byte {
             b'{' | b'[' => Self::Json,

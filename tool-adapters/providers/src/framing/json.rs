@@ -167,8 +167,8 @@ impl JsonDecoder {
     }
 }
 
-/// Offers bytes that begin and end as an object does to the sink. Most are one value, and parsing them costs less than
-/// looking for the end first.
+/// Offers bytes that begin and end as an object does to the sink. Most are one value, and parsing
+/// them costs less than looking for the end first.
 fn is_whole_value(bytes: &[u8], sink: FrameSink<'_>) -> bool {
     let blank = bytes
         .iter()
@@ -180,8 +180,8 @@ fn is_whole_value(bytes: &[u8], sink: FrameSink<'_>) -> bool {
     whole && std::str::from_utf8(value).is_ok_and(|text| sink(Frame::Attempt(text)))
 }
 
-/// Finds the end of one JSON object or array in any number of chunks. It knows as much of the grammar as it takes to
-/// notice that a value is broken off and another one begins.
+/// Finds the end of one JSON object or array in any number of chunks. It knows as much of the
+/// grammar as it takes to notice that a value is broken off and another one begins.
 #[derive(Debug, Default)]
 pub(crate) struct JsonScanner {
     /// The open objects (`true`) and arrays.
@@ -258,7 +258,8 @@ impl JsonScanner {
         Scan::Open
     }
 
-    /// Returns true if an object or array may begin: after `:` in an object, after `[` or `,` in an array.
+    /// Returns true if an object or array may begin: after `:` in an object, after `[` or `,` in an
+    /// array.
     fn may_open(&self) -> bool {
         match self.open.last() {
             None => true,

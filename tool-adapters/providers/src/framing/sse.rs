@@ -124,7 +124,8 @@ impl SseDecoder {
     }
 }
 
-/// Splits off an event in the usual form, which is read in place: its name, its data and a blank line.
+/// Splits off an event in the usual form, which is read in place: its name, its data and a blank
+/// line.
 fn whole_event(bytes: &[u8]) -> Option<(&str, &[u8], &[u8])> {
     let line = |bytes: &'_ [u8]| memchr2(b'\n', b'\r', bytes).filter(|end| *end < MAX_EVENT_BYTES);
     let (name, rest) = match bytes.strip_prefix(b"event: ") {
@@ -252,7 +253,8 @@ fn emit_data(name: &str, data: &[u8], sink: FrameSink<'_>) {
     }
 }
 
-/// Emits data of several lines. It is one JSON text, or one a line from servers that leave out the blank lines.
+/// Emits data of several lines. It is one JSON text, or one a line from servers that leave out the
+/// blank lines.
 fn emit_lines(name: &str, data: &[u8], sink: FrameSink<'_>) {
     values(data).for_each(|value| emit_data(name, value, sink));
 }

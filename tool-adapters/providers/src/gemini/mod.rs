@@ -1,18 +1,21 @@
-//! Gemini's generateContent, with `parameters` and with `parametersJsonSchema`, which have the same conversation.
+//! Gemini's generateContent, with `parameters` and with `parametersJsonSchema`, which have the same
+//! conversation.
 //!
-//! Every part is an item, with its thought signature. Tools that the provider ran itself (`executableCode`, `toolCall` and
-//! their results) are not calls to answer. Calls without an id are answered without one. A message ends with its stream:
-//! `Event::Finished` comes from `finish`.
+//! Every part is an item, with its thought signature. Tools that the provider ran itself
+//! (`executableCode`, `toolCall` and their results) are not calls to answer. Calls without an id
+//! are answered without one. A message ends with its stream: `Event::Finished` comes from `finish`.
 //!
-//! - Skipped are unknown members without parts of an answer, and chunks that have nothing else. Parts of unknown kinds are
-//!   items.
-//! - All else is a part of the answer: a chunk, a candidate, a content, a part or a call of another form is an error.
-//! - A finish that Google does not list as a complete or withheld answer is an error with the reason as its code. A prompt that
-//!   was blocked is a withheld answer, and the feedback comes as `Event::Unknown`.
-//! - Chunks have no numbers: one that is missing leaves no trace, unless it is the last. A call that comes again runs once: it
-//!   has the id, or its chunk repeats the parts before.
-//! - Pieces of calls (`partialArgs`) belong to the open call with their id, or else to the one whose piece came last. A text
-//!   within arguments needs its end, a piece without `willContinue`.
+//! - Skipped are unknown members without parts of an answer, and chunks that have nothing else.
+//!   Parts of unknown kinds are items.
+//! - All else is a part of the answer: a chunk, a candidate, a content, a part or a call of another
+//!   form is an error.
+//! - A finish that Google does not list as a complete or withheld answer is an error with the
+//!   reason as its code. A prompt that was blocked is a withheld answer, and the feedback comes as
+//!   `Event::Unknown`.
+//! - Chunks have no numbers: one that is missing leaves no trace, unless it is the last. A call
+//!   that comes again runs once: it has the id, or its chunk repeats the parts before.
+//! - Pieces of calls (`partialArgs`) belong to the open call with their id, or else to the one
+//!   whose piece came last. A text within arguments needs its end, a piece without `willContinue`.
 
 pub(crate) mod parts;
 pub(crate) mod pieces;
@@ -38,8 +41,8 @@ use crate::token_counter::TokenCounter;
 use crate::tool_names::NameRule;
 use serde_json::{Value, json};
 
-/// ai.google.dev, "File input methods": at most 100 MB a request in base64, PDF documents of at most 50 MB, and public or signed
-/// URLs. `gs://` is for registered files, and for Vertex AI.
+/// ai.google.dev, "File input methods": at most 100 MB a request in base64, PDF documents of at
+/// most 50 MB, and public or signed URLs. `gs://` is for registered files, and for Vertex AI.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(&[
         "image/png",

@@ -158,7 +158,8 @@ impl PartReader {
         }
         let id = call.id.as_str();
         let name = call.name.as_str();
-        // A model may invent an empty name, which the result tells. A call without a name and an id has no answer.
+        // A model may invent an empty name, which the result tells. A call without a name and an id
+        // has no answer.
         if call.name.0.is_none() || name.is_empty() && id.is_empty() {
             return Err(ProtocolError::Orphan {
                 key: "functionCall".to_owned(),

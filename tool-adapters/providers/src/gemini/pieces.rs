@@ -1,7 +1,7 @@
 //! Calls whose arguments come in pieces, each with its place in them.
 //!
-//! The pieces come where a request sets `streamFunctionCallArguments`. A call that the stream does not end has arguments
-//! that are not JSON, so that no tool runs with a part of them.
+//! The pieces come where a request sets `streamFunctionCallArguments`. A call that the stream does
+//! not end has arguments that are not JSON, so that no tool runs with a part of them.
 
 use crate::codec::{EventSink, WireCall};
 use crate::event::{Event, ProtocolError, malformed, out_of_place};
@@ -57,8 +57,8 @@ impl CallPieces {
         piece.is_partial() || self.0.iter().any(|open| open.continues_with(piece))
     }
 
-    /// Reads a piece of a call: of the open call that it names or, without a name, of the one whose piece came last. Returns
-    /// the call if it is whole. `raw` is the part that has the piece.
+    /// Reads a piece of a call: of the open call that it names or, without a name, of the one whose
+    /// piece came last. Returns the call if it is whole. `raw` is the part that has the piece.
     pub(crate) fn read(
         &mut self,
         piece: &FunctionCall<'_>,
@@ -140,7 +140,8 @@ impl OpenCall {
         })
     }
 
-    /// Returns true for a piece of this call. One with a name and without arguments begins another, unless it has this id.
+    /// Returns true for a piece of this call. One with a name and without arguments begins another,
+    /// unless it has this id.
     fn continues_with(&self, piece: &FunctionCall<'_>) -> bool {
         let id = piece.id.as_str();
         let name = piece.name.as_str();
@@ -302,8 +303,8 @@ impl PiecedCall {
     }
 }
 
-/// Returns the place in arguments, which is made where it is absent; `None` if another value is in the way. An array grows
-/// by one element at a time.
+/// Returns the place in arguments, which is made where it is absent; `None` if another value is in
+/// the way. An array grows by one element at a time.
 fn place_at<'v>(root: &'v mut Value, steps: &[PathStep]) -> Option<&'v mut Value> {
     let mut place = root;
     for step in steps {

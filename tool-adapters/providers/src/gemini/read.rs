@@ -94,7 +94,8 @@ impl MessageReader for GeminiReader {
 }
 
 impl GeminiReader {
-    /// Reads a chunk that repeats the last one but for its piece and its usage; returns false for another one.
+    /// Reads a chunk that repeats the last one but for its piece and its usage; returns false for
+    /// another one.
     fn read_repeated(&mut self, text: &str, sink: &mut EventSink<'_>) -> bool {
         let Some(((last_raw, last_usage), piece, [_, raw])) =
             LastEvent::repeated(self.last_event.as_ref(), text)

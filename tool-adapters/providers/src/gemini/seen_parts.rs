@@ -7,10 +7,11 @@ use std::collections::HashMap;
 
 /// The parts of a message so far.
 ///
-/// One step runs a call once. A call that has the id, the name and the arguments of an earlier one is that call. Many calls
-/// have no id, and some servers send a chunk twice, or one with all parts so far, such as the whole candidate at the end. A
-/// chunk with a call repeats the message if it has the parts of the chunk before, or begins with every part that has come.
-/// Two equal calls in one chunk are two, and so are those between which another part came.
+/// One step runs a call once. A call that has the id, the name and the arguments of an earlier one
+/// is that call. Many calls have no id, and some servers send a chunk twice, or one with all parts
+/// so far, such as the whole candidate at the end. A chunk with a call repeats the message if it
+/// has the parts of the chunk before, or begins with every part that has come. Two equal calls in
+/// one chunk are two, and so are those between which another part came.
 #[derive(Debug, Default)]
 pub(crate) struct SeenParts {
     parts: Vec<SeenPart>,
@@ -129,7 +130,8 @@ impl SeenParts {
         rest.unwrap_or_default()
     }
 
-    /// Returns the rest of a chunk that begins with all parts of the message; `None` for another chunk.
+    /// Returns the rest of a chunk that begins with all parts of the message; `None` for another
+    /// chunk.
     fn rest_of(&self, chunk: &[RawObject<'_, WirePart<'_>>]) -> Option<NewParts> {
         let mut seen = self.parts.iter();
         let mut next = seen.next();

@@ -10,7 +10,8 @@ use crate::lenient::{
 pub(crate) enum PartItems {
     /// Every part, for a conversation that the client keeps.
     All,
-    /// Parts other than text, calls and audio, for a conversation that the server keeps. Audio is an event.
+    /// Parts other than text, calls and audio, for a conversation that the server keeps. Audio is
+    /// an event.
     Other,
 }
 

@@ -14,7 +14,8 @@ use std::borrow::Cow;
 use tool_core::call::ModelResult;
 use tool_core::schema::is_standard_format;
 
-/// The signature of a call that no model of this provider made: newer models refuse the first call of a step without one.
+/// The signature of a call that no model of this provider made: newer models refuse the first call
+/// of a step without one.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The largest whole number that Gemini keeps: its objects hold doubles.
@@ -278,7 +279,8 @@ fn data(result: &ModelResult) -> Value {
     value.map_or_else(|| Value::from(result.text.as_str()), escape_references)
 }
 
-/// Adds a `$` to members named `$ref`: the API takes them for references to media, and refuses them.
+/// Adds a `$` to members named `$ref`: the API takes them for references to media, and refuses
+/// them.
 fn escape_references(value: Value) -> Value {
     match value {
         Value::Object(members) => {
@@ -300,8 +302,9 @@ fn escape_references(value: Value) -> Value {
     }
 }
 
-/// The schemas of `parameters`: a typed subset of `OpenAPI`'s. `anyOf` stands alone in it ("when using `any_of`, it must be the
-/// only field set"), and newer models refuse a schema without a type.
+/// The schemas of `parameters`: a typed subset of `OpenAPI`'s. `anyOf` stands alone in it ("when
+/// using `any_of`, it must be the only field set"), and newer models refuse a schema without a
+/// type.
 pub(crate) const SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubset {
     keeps: &[
         "title",
@@ -345,8 +348,8 @@ pub(crate) const JSON_SCHEMA_RULES: SchemaForm = SchemaForm::Subset(&SchemaSubse
     grammar: None,
 });
 
-/// Writes a declaration, with the schema under `member`. A schema without parameters is left out, as Gemini refuses an
-/// object without properties.
+/// Writes a declaration, with the schema under `member`. A schema without parameters is left out,
+/// as Gemini refuses an object without properties.
 pub(crate) fn write_declaration(tool: &DeclaredTool<'_>, member: &str) -> String {
     let declaration = ObjectText::new()
         .with("name", tool.name)

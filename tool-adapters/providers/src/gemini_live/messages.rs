@@ -27,7 +27,8 @@ use tool_core::session::{Message, UserMessage};
 pub(crate) struct LiveReader {
     /// True after the beginning of a turn, until its end.
     begun: bool,
-    /// The parts and the calls of the turn: a call that the server sends again within it is the same call.
+    /// The parts and the calls of the turn: a call that the server sends again within it is the
+    /// same call.
     parts: PartReader,
 }
 
@@ -308,7 +309,8 @@ fn write_answer(answer: &ToolAnswer<'_>, ids: &CallIds) -> Option<Value> {
     Some(Value::Object(response))
 }
 
-/// Finds the call of an answer. The further answers of a call have its id with `_update_N` or `_final`.
+/// Finds the call of an answer. The further answers of a call have its id with `_update_N` or
+/// `_final`.
 fn find_call<'a>(id: &'a str, ids: &'a CallIds) -> (&'a str, Option<&'a WireCall>, AnswerStage) {
     if let Some(call) = ids.get(id) {
         return (id, Some(call), AnswerStage::First);
@@ -327,7 +329,8 @@ fn find_call<'a>(id: &'a str, ids: &'a CallIds) -> (&'a str, Option<&'a WireCall
     }
 }
 
-/// Writes the message that sets up the session. The choice of tools has no place in it. The history follows it.
+/// Writes the message that sets up the session. The choice of tools has no place in it. The history
+/// follows it.
 pub(crate) fn request(request: &Request<'_>, _host: &Host) -> Value {
     let model = match request.model {
         model if model.contains('/') => model.to_owned(),
@@ -363,8 +366,8 @@ fn result_note(
     )
 }
 
-/// The parts of a message during a session. Newer models refuse a `clientContent` then, so that images and sounds go the way of
-/// video and speech.
+/// The parts of a message during a session. Newer models refuse a `clientContent` then, so that
+/// images and sounds go the way of video and speech.
 struct RealtimeInput;
 
 impl PartForm for RealtimeInput {

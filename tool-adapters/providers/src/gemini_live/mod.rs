@@ -1,16 +1,19 @@
 //! Gemini Live, over a WebSocket: each message is one JSON text.
 //!
-//! - Messages about the session come whole as `Event::Unknown`: `setupComplete`, `goAway`, `sessionResumptionUpdate`, and
-//!   `inputTranscription`, the user's speech. The model's speech, `outputTranscription`, comes as text.
-//! - A request is the `setup` message. `Request::extra` is laid over the members of `setup`, which have no place for the
-//!   choice of tools. The history follows in a `clientContent`, as the setup announces.
-//! - Answers that want no reply are `SILENT`. The further answers of a call that reports its progress (`<id>_update_N`,
-//!   `<id>_final`) go out under the call's own id as `WHEN_IDLE`, so that the model mentions them without interrupting the
-//!   user. The server accepts them for functions that are declared `NON_BLOCKING`; of other functions it accepts the first
-//!   answer only.
+//! - Messages about the session come whole as `Event::Unknown`: `setupComplete`, `goAway`,
+//!   `sessionResumptionUpdate`, and `inputTranscription`, the user's speech. The model's speech,
+//!   `outputTranscription`, comes as text.
+//! - A request is the `setup` message. `Request::extra` is laid over the members of `setup`, which
+//!   have no place for the choice of tools. The history follows in a `clientContent`, as the setup
+//!   announces.
+//! - Answers that want no reply are `SILENT`. The further answers of a call that reports its
+//!   progress (`<id>_update_N`, `<id>_final`) go out under the call's own id as `WHEN_IDLE`, so
+//!   that the model mentions them without interrupting the user. The server accepts them for
+//!   functions that are declared `NON_BLOCKING`; of other functions it accepts the first answer
+//!   only.
 //! - Calls that the server has withdrawn are not answered.
-//! - A call that comes again in its turn is not run again. After a message that cannot be read, the calls of the turn are
-//!   `Event::CutCall`.
+//! - A call that comes again in its turn is not run again. After a message that cannot be read, the
+//!   calls of the turn are `Event::CutCall`.
 
 pub(crate) mod messages;
 
@@ -48,7 +51,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     )
 };
 
-/// ai.google.dev, "Live API capabilities": images are frames of the video in JPEG or PNG, and sounds are raw PCM.
+/// ai.google.dev, "Live API capabilities": images are frames of the video in JPEG or PNG, and
+/// sounds are raw PCM.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(&["image/jpeg", "image/png"]),
     sounds: AcceptedMedia::bytes(&["audio/pcm"]),

@@ -1,15 +1,17 @@
-//! llama.cpp's server (`llama-server --jinja`), which speaks Chat Completions and makes a grammar of the tools' schemas.
+//! llama.cpp's server (`llama-server --jinja`), which speaks Chat Completions and makes a grammar
+//! of the tools' schemas.
 //!
-//! The grammar converter (`common/json-schema-to-grammar.cpp`) and the parser of grammars (`src/llama-grammar.cpp`) answer 400 to
-//! a whole request whose schema has
+//! The grammar converter (`common/json-schema-to-grammar.cpp`) and the parser of grammars
+//! (`src/llama-grammar.cpp`) answer 400 to a whole request whose schema has
 //!
 //! - a `pattern` without `^` and `$`, or with an escape that grammars do not have, such as `\d`
 //! - 2,000 repetitions or more, in `maxLength`, `maxItems` or a pattern
 //! - `true` or `false` as a schema, or a `$ref` to anything but a place in the same schema
 //!
-//! It reads `{}` as an object, closes an object that says nothing of further properties, requires every property in an `allOf`, and
-//! ignores what is beside `anyOf`, `$ref` and `enum`. It ignores `not`, `if`, `patternProperties`, `uniqueItems`, `multipleOf`,
-//! bounds of numbers that are not integers, and other formats than dates, times and UUIDs. Schemas are shared among the tools of a
+//! It reads `{}` as an object, closes an object that says nothing of further properties, requires
+//! every property in an `allOf`, and ignores what is beside `anyOf`, `$ref` and `enum`. It ignores
+//! `not`, `if`, `patternProperties`, `uniqueItems`, `multipleOf`, bounds of numbers that are not
+//! integers, and other formats than dates, times and UUIDs. Schemas are shared among the tools of a
 //! request by the text of their reference, so references are replaced by their targets.
 
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
@@ -40,8 +42,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     )
 };
 
-/// llama.cpp, docs/multimodal.md: images that stb reads, and sounds as WAV or MP3. The server loads URLs too, from inside the
-/// network that it runs in.
+/// llama.cpp, docs/multimodal.md: images that stb reads, and sounds as WAV or MP3. The server loads
+/// URLs too, from inside the network that it runs in.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(&["image/png", "image/jpeg", "image/gif", "image/bmp"]),
     sounds: AcceptedMedia::bytes(SOUNDS),
@@ -76,7 +78,8 @@ pub(crate) const fn local_server(
     }
 }
 
-/// Writes a request whose `tool_choice` is a text: the server knows no other, and takes an object for `auto`.
+/// Writes a request whose `tool_choice` is a text: the server knows no other, and takes an object
+/// for `auto`.
 pub(crate) fn request_without_named_choice(request: &Request<'_>, host: &Host) -> Value {
     let mut body = (openai_chat::MESSAGES.request)(request, host);
     if let Some(choice) = body

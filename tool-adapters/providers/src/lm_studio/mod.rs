@@ -1,7 +1,8 @@
 //! LM Studio's server: Chat Completions, over llama.cpp or MLX.
 //!
-//! It answers 400 to a tool whose `parameters` have no `type` or no `properties`, and to a `tool_choice` that is no text. Its models
-//! read the schemas in the words of their templates, some of which fail at a schema without a `type`. Grammars are those of
+//! It answers 400 to a tool whose `parameters` have no `type` or no `properties`, and to a
+//! `tool_choice` that is no text. Its models read the schemas in the words of their templates, some
+//! of which fail at a schema without a `type`. Grammars are those of
 //! [`llama_cpp`].
 
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts};

@@ -195,8 +195,8 @@ pub(crate) fn declaration(tool: &DeclaredTool<'_>) -> String {
         .finish()
 }
 
-/// Returns the declaration of another server as it has sent it, under our name and with the category that holds here. The support of tasks
-/// is that of a connection.
+/// Returns the declaration of another server as it has sent it, under our name and with the
+/// category that holds here. The support of tasks is that of a connection.
 fn passed_on(tool: &DeclaredTool<'_>, sent: &Map<String, Value>) -> String {
     let mut declared = sent.clone();
     declared.insert("name".to_owned(), tool.name.into());
@@ -233,8 +233,8 @@ fn passed_on(tool: &DeclaredTool<'_>, sent: &Map<String, Value>) -> String {
     Value::Object(declared).to_string()
 }
 
-/// Returns hints for the person who allows the tool. A hint that is not set is left out: the client then assumes the
-/// worst, as the protocol says.
+/// Returns hints for the person who allows the tool. A hint that is not set is left out: the client
+/// then assumes the worst, as the protocol says.
 fn annotations(tool: &ToolDefinition) -> Map<String, Value> {
     let (flags, is_read_only) = (tool.flags(), tool.category() == Category::Retrieval);
     let mut annotations = Map::from_iter([("readOnlyHint".to_owned(), is_read_only.into())]);
@@ -261,7 +261,8 @@ fn annotations(tool: &ToolDefinition) -> Map<String, Value> {
 /// The hints of a tool: `readOnlyHint`, `destructiveHint`, `idempotentHint` and `openWorldHint`.
 pub(crate) type Hints = [Option<bool>; 4];
 
-/// Sets the category and the annotations of hints. Missing hints get the protocol's defaults, which assume the worst.
+/// Sets the category and the annotations of hints. Missing hints get the protocol's defaults, which
+/// assume the worst.
 pub fn with_hints(
     tool: &FunctionTool,
     [read_only, destructive, idempotent, open_world]: Hints,

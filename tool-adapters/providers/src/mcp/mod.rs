@@ -1,4 +1,5 @@
-//! The Model Context Protocol, from the server's side: requests are calls, and results are answers to them. A request of
+//! The Model Context Protocol, from the server's side: requests are calls, and results are answers
+//! to them. A request of
 //! [`Request`](crate::Request) writes the result of `tools/list`.
 //!
 //! `tool_adapters::mcp` has a whole server.

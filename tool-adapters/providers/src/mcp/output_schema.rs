@@ -1,7 +1,7 @@
 //! The schema of a result, and the structured content that satisfies it.
 //!
-//! Both are JSON objects in every revision of the protocol but the newest. Other values are wrapped as `{"result": ..}`,
-//! as other servers do.
+//! Both are JSON objects in every revision of the protocol but the newest. Other values are wrapped
+//! as `{"result": ..}`, as other servers do.
 
 use crate::schema::document::{SchemaDocument, for_each_subschema};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,5 @@
-//! The images, sounds and documents that Mistral takes, which its server with Chat Completions takes too.
+//! The images, sounds and documents that Mistral takes, which its server with Chat Completions
+//! takes too.
 
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE, PDF, WEB, WEB_IMAGES};
 

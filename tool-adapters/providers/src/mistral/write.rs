@@ -1,4 +1,5 @@
-//! Results and requests, which differ from those of Chat Completions in ids and in the order of messages.
+//! Results and requests, which differ from those of Chat Completions in ids and in the order of
+//! messages.
 
 use crate::accepted_parts::AcceptedParts;
 use crate::chat_steps::{ChatCall, ChatForm, ChatStep, chat_messages, encode_results};

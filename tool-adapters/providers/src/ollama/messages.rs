@@ -99,7 +99,8 @@ impl ChatForm for OllamaMessages {
     }
 }
 
-/// Writes a call, under its id if the server gave one, with the members that the server sent beside it.
+/// Writes a call, under its id if the server gave one, with the members that the server sent beside
+/// it.
 fn write_call(call: &ChatCall<'_>) -> Value {
     let mut written = call.native.clone().unwrap_or_default();
     if !call.given_id().is_empty() {

@@ -1,12 +1,16 @@
-//! Ollama's chat: lines of JSON with whole calls, whose arguments are objects and which have no id at older servers.
+//! Ollama's chat: lines of JSON with whole calls, whose arguments are objects and which have no id
+//! at older servers.
 //!
-//! - The item of a message is the message in the server's form, put together from its lines: `{"role": "assistant",
-//!   "content": .., "thinking": .., "tool_calls": [..]}`. The members that the protocol does not know, of the message and of
-//!   its calls, are kept. A message without content has no item.
-//! - A line without a `message` is skipped, such as the state of a download, if it does not say whether the message is
-//!   `done`. All else is a part of the answer: a line that is no object, that has a `message`, texts or calls of another
-//!   form, or that comes after the end, is an error.
-//! - The message ends with `done`. A server that has only loaded or unloaded a model has not answered.
+//! - The item of a message is the message in the server's form, put together from its lines:
+//!   `{"role": "assistant", "content": .., "thinking": .., "tool_calls": [..]}`. The members that
+//!   the protocol does not know, of the message and of its calls, are kept. A message without
+//!   content has no item.
+//! - A line without a `message` is skipped, such as the state of a download, if it does not say
+//!   whether the message is `done`. All else is a part of the answer: a line that is no object,
+//!   that has a `message`, texts or calls of another form, or that comes after the end, is an
+//!   error.
+//! - The message ends with `done`. A server that has only loaded or unloaded a model has not
+//!   answered.
 
 pub(crate) mod messages;
 pub(crate) mod read;

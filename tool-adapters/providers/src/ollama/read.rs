@@ -100,7 +100,8 @@ impl MessageReader for OllamaReader {
 }
 
 impl OllamaReader {
-    /// Reads a line; returns false for an unknown one without a part of the answer, such as the state of a download.
+    /// Reads a line; returns false for an unknown one without a part of the answer, such as the
+    /// state of a download.
     fn read_line(
         &mut self,
         text: &str,
@@ -199,7 +200,8 @@ impl OllamaReader {
             else {
                 return Err(malformed("expected calls of functions", text));
             };
-            // A model may invent an empty name, which the result tells. A call without a name and an id has no answer.
+            // A model may invent an empty name, which the result tells. A call without a name and
+            // an id has no answer.
             let is_nameless = function.name.as_str().is_empty() && id.as_str().is_empty();
             if function.name.0.is_none() || is_nameless {
                 return Err(malformed("expected the `name` of a called function", text));

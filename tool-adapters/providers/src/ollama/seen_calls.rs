@@ -5,10 +5,11 @@ use std::collections::HashMap;
 
 /// The calls of a message so far.
 ///
-/// One step runs a call once. A call that has the id, the name and the arguments of an earlier one is that call. Older
-/// servers give no ids, and some send a line twice, or one with all calls so far, such as the last one: a line repeats calls
-/// if it has those of the line before, or begins with every call that has come. Calls with different ids or numbers are
-/// different, and so are equal ones in one line.
+/// One step runs a call once. A call that has the id, the name and the arguments of an earlier one
+/// is that call. Older servers give no ids, and some send a line twice, or one with all calls so
+/// far, such as the last one: a line repeats calls if it has those of the line before, or begins
+/// with every call that has come. Calls with different ids or numbers are different, and so are
+/// equal ones in one line.
 #[derive(Debug, Default)]
 pub(crate) struct SeenCalls {
     calls: Vec<SeenOllamaCall>,
@@ -51,8 +52,8 @@ impl SeenCalls {
         new
     }
 
-    /// Returns true for a call without an id, or with another name, number or arguments than those of its id. It has its place
-    /// among the calls from now on.
+    /// Returns true for a call without an id, or with another name, number or arguments than those
+    /// of its id. It has its place among the calls from now on.
     fn is_new(&mut self, call: &SeenOllamaCall) -> bool {
         if call.id.is_empty() {
             return true;

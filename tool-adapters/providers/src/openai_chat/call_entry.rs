@@ -26,7 +26,8 @@ json_objects! {
 }
 
 impl CallEntry<'_> {
-    /// Returns true for an index that is no number, or a function that is no object: the piece cannot be read.
+    /// Returns true for an index that is no number, or a function that is no object: the piece
+    /// cannot be read.
     pub(crate) fn has_other_form(&self) -> bool {
         let is_index = self
             .index

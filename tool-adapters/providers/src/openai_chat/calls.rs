@@ -27,7 +27,8 @@ pub(crate) struct ChatCalls {
     by_id: LatestCalls<String>,
     /// The call of the last piece.
     last: Option<CallNumber>,
-    /// True once a piece that goes on with a call had the call's id or none: the server makes up no ids for pieces.
+    /// True once a piece that goes on with a call had the call's id or none: the server makes up no
+    /// ids for pieces.
     ids_are_of_calls: bool,
     /// The arguments of calls that come once more, as far as they have.
     repeated: BTreeMap<CallNumber, String>,
@@ -142,7 +143,8 @@ impl ChatCalls {
         }
     }
 
-    /// Returns true for a piece of a call that comes once more, after it was whole: some servers send a stream twice.
+    /// Returns true for a piece of a call that comes once more, after it was whole: some servers
+    /// send a stream twice.
     fn is_repeated(&mut self, number: CallNumber, piece: &CallPiece<'_>) -> bool {
         if self.repeated.contains_key(&number) {
             return piece.name.is_empty() || !piece.id.is_empty();
@@ -187,10 +189,11 @@ impl ChatCalls {
         true
     }
 
-    /// Compares the calls of a whole message with those of its stream: a call that the stream has had does not come again.
-    /// Returns the calls that are new.
+    /// Compares the calls of a whole message with those of its stream: a call that the stream has
+    /// had does not come again. Returns the calls that are new.
     ///
-    /// A call is the same if it has the same id, or the name and the arguments of a call that no other one is.
+    /// A call is the same if it has the same id, or the name and the arguments of a call that no
+    /// other one is.
     pub(crate) fn new_of_message<'a>(
         &self,
         calls: Vec<WholeCall<'a>>,
@@ -315,9 +318,10 @@ impl ChatCalls {
         }
     }
 
-    /// Returns true for a piece that begins another call at the same place: some servers give all calls the index 0. A new id
-    /// begins a call, and so does anything after a whole object. A piece without a name does not, as other servers make up
-    /// an id for each piece, and neither does a piece that gives a call its name.
+    /// Returns true for a piece that begins another call at the same place: some servers give all
+    /// calls the index 0. A new id begins a call, and so does anything after a whole object. A
+    /// piece without a name does not, as other servers make up an id for each piece, and neither
+    /// does a piece that gives a call its name.
     fn begins_another(&mut self, number: CallNumber, piece: &CallPiece<'_>) -> bool {
         let after_whole = piece.may_begin_object() && self.calls.has_whole_object(&number);
         let Some(call) = self.calls.latest(&number) else {
@@ -333,8 +337,8 @@ impl ChatCalls {
         !is_nameless && (has_other_id || has_other_name || after_whole)
     }
 
-    /// Returns false for a piece with an id that no call has, of a server whose pieces have the ids of their calls: the beginning
-    /// of its call is lost.
+    /// Returns false for a piece with an id that no call has, of a server whose pieces have the ids
+    /// of their calls: the beginning of its call is lost.
     fn belongs_to(&mut self, number: CallNumber, piece: &CallPiece<'_>) -> bool {
         let id = self.calls.latest(&number).map_or("", |call| &*call.wire.id);
         let has_own_id = !piece.id.is_empty() && !id.is_empty() && piece.id != id;
@@ -387,7 +391,8 @@ impl<'a> WholeCall<'a> {
 }
 
 impl<'a> CallPiece<'a> {
-    /// Returns the piece of an entry; `None` for an entry that is no call for us: one that the server has run.
+    /// Returns the piece of an entry; `None` for an entry that is no call for us: one that the
+    /// server has run.
     pub(crate) fn of_entry(entry: &'a CallEntry<'_>) -> Option<Self> {
         let index = entry.index.map(|index| index.0);
         match (entry.function.as_ref(), entry.custom.as_ref()) {

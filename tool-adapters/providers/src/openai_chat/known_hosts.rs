@@ -6,8 +6,9 @@ use crate::mistral::accepted::ACCEPTED as MISTRAL_ACCEPTED;
 use crate::setting_places::Setting;
 use crate::structured::StructuredOutput;
 
-/// OpenAI refuses members that it does not know: `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models
-/// refuse `max_tokens`: `Use 'max_completion_tokens' instead`.
+/// OpenAI refuses members that it does not know:
+/// `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models refuse `max_tokens`:
+/// `Use 'max_completion_tokens' instead`.
 const OPENAI: HostRules = HostRules {
     members: Some(&[]),
     token_limit: TokenLimit::MaxCompletionTokens,
@@ -16,8 +17,8 @@ const OPENAI: HostRules = HostRules {
     ..HostRules::DEFAULT
 };
 
-/// ai.google.dev, "Thought signatures": 400 without `extra_content.google.thought_signature` at the first call of a step. Calls of
-/// other models have a constant instead.
+/// ai.google.dev, "Thought signatures": 400 without `extra_content.google.thought_signature` at the
+/// first call of a step. Calls of other models have a constant instead.
 const GOOGLE: HostRules = HostRules {
     needs_signature: true,
     ..HostRules::DEFAULT
@@ -58,7 +59,8 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         },
         ..KnownHost::at("services.ai.azure.com")
     },
-    // docs.github.com, "REST API endpoints for models inference": `max_tokens`, and a closed list of members.
+    // docs.github.com, "REST API endpoints for models inference": `max_tokens`, and a closed list
+    // of members.
     KnownHost {
         rules: HostRules {
             members: Some(&[]),
@@ -73,10 +75,12 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         },
         ..KnownHost::at("models.inference.ai.azure.com")
     },
-    // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call, else it is passed over. Without
-    // it: "The `reasoning_content` in the thinking mode must be passed back to the API". Thinking is on by default, and does
-    // not support a forced call: "Thinking mode does not support this tool_choice". "Create Chat Completion": no `seed`, no
-    // `parallel_tool_calls`. Its models read text only: "unknown variant `image_url`, expected `text`".
+    // api-docs.deepseek.com, "Thinking Mode": reasoning goes back in all requests after a call,
+    // else it is passed over. Without it: "The `reasoning_content` in the thinking mode must be
+    // passed back to the API". Thinking is on by default, and does not support a forced call:
+    // "Thinking mode does not support this tool_choice". "Create Chat Completion": no `seed`, no
+    // `parallel_tool_calls`. Its models read text only: "unknown variant `image_url`, expected
+    // `text`".
     KnownHost {
         structured_output: StructuredOutput::Never,
         rules: HostRules {
@@ -92,8 +96,9 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         },
         ..KnownHost::at("api.deepseek.com")
     },
-    // platform.moonshot.ai, "Use Kimi K2 Thinking": the whole reasoning goes back. Without it: "thinking is enabled but
-    // reasoning_content is missing in assistant tool call message". "Migrating from OpenAI": no `tool_choice=required`.
+    // platform.moonshot.ai, "Use Kimi K2 Thinking": the whole reasoning goes back. Without it:
+    // "thinking is enabled but reasoning_content is missing in assistant tool call message".
+    // "Migrating from OpenAI": no `tool_choice=required`.
     KnownHost {
         rules: HostRules {
             lacks: &[Setting::FirstTool],
@@ -112,7 +117,8 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         },
         ..KnownHost::at("api.moonshot.cn")
     },
-    // docs.z.ai, "Thinking Mode": `reasoning_content` goes back as it came. "Function Calling": `tool_choice` is `auto` only.
+    // docs.z.ai, "Thinking Mode": `reasoning_content` goes back as it came. "Function Calling":
+    // `tool_choice` is `auto` only.
     KnownHost {
         rules: HostRules {
             lacks: &[Setting::FirstTool],
@@ -129,8 +135,8 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         },
         ..KnownHost::at("open.bigmodel.cn")
     },
-    // help.aliyun.com, "Deep thinking": `reasoning_content`, which `preserve_thinking` uses. "Function calling": `tool_choice`
-    // is `auto`, `none` or a function.
+    // help.aliyun.com, "Deep thinking": `reasoning_content`, which `preserve_thinking` uses.
+    // "Function calling": `tool_choice` is `auto`, `none` or a function.
     KnownHost {
         rules: HostRules {
             forces_calls: false,
@@ -138,7 +144,8 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         },
         ..KnownHost::at("aliyuncs.com")
     },
-    // platform.minimax.io, "Tool Use & Interleaved Thinking": the whole message goes back, with `reasoning_details`.
+    // platform.minimax.io, "Tool Use & Interleaved Thinking": the whole message goes back, with
+    // `reasoning_details`.
     KnownHost::at("api.minimax.io"),
     KnownHost::at("api.minimaxi.com"),
     KnownHost {
@@ -160,12 +167,14 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         rules: MISTRAL,
         ..KnownHost::at("mistral.ai")
     },
-    // openrouter.ai, "Reasoning Tokens": `reasoning` and `reasoning_details` go back unmodified. "Parameters": `max_tokens`.
+    // openrouter.ai, "Reasoning Tokens": `reasoning` and `reasoning_details` go back unmodified.
+    // "Parameters": `max_tokens`.
     KnownHost {
         path: &["api", "v1"],
         ..KnownHost::at("openrouter.ai")
     },
-    // groq-python, `ChatCompletionAssistantMessageParam`: `reasoning`. Others: "property 'reasoning_content' is unsupported".
+    // groq-python, `ChatCompletionAssistantMessageParam`: `reasoning`. Others: "property
+    // 'reasoning_content' is unsupported".
     KnownHost {
         path: &["openai", "v1"],
         structured_output: StructuredOutput::WithoutTools,
@@ -176,7 +185,8 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         },
         ..KnownHost::at("api.groq.com")
     },
-    // cerebras-cloud-sdk, `MessageAssistantMessageRequest`: `reasoning`. Others: "property .. is unsupported".
+    // cerebras-cloud-sdk, `MessageAssistantMessageRequest`: `reasoning`. Others: "property .. is
+    // unsupported".
     KnownHost {
         path: &["v1"],
         structured_output: StructuredOutput::WithoutTools,
@@ -187,7 +197,8 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         },
         ..KnownHost::at("api.cerebras.ai")
     },
-    // docs.x.ai, "Chat Completions": `reasoning_content` in messages, and `max_completion_tokens` in place of `max_tokens`.
+    // docs.x.ai, "Chat Completions": `reasoning_content` in messages, and `max_completion_tokens`
+    // in place of `max_tokens`.
     KnownHost {
         path: &["v1"],
         structured_output: StructuredOutput::BesideTools,
@@ -197,18 +208,21 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
         },
         ..KnownHost::at("api.x.ai")
     },
-    // docs.together.ai, "Reasoning": `reasoning` goes back for preserved thinking. The SDK has `max_tokens` only.
+    // docs.together.ai, "Reasoning": `reasoning` goes back for preserved thinking. The SDK has
+    // `max_tokens` only.
     KnownHost {
         path: &["v1"],
         ..KnownHost::at("api.together.xyz")
     },
     KnownHost::at("together.ai"),
-    // docs.fireworks.ai, "Reasoning": `reasoning_content` goes back, `reasoning_history` decides how much of it is used.
+    // docs.fireworks.ai, "Reasoning": `reasoning_content` goes back, `reasoning_history` decides
+    // how much of it is used.
     KnownHost {
         path: &["inference", "v1"],
         ..KnownHost::at("api.fireworks.ai")
     },
-    // sambanova-python, `completion_create_params`: messages take further members; both names of the limit.
+    // sambanova-python, `completion_create_params`: messages take further members; both names of
+    // the limit.
     KnownHost {
         path: &["v1"],
         ..KnownHost::at("api.sambanova.ai")

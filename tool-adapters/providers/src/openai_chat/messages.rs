@@ -227,14 +227,16 @@ impl ChatReader {
         }
     }
 
-    /// Takes in that a part has come: a reason for the end before it was not that of the whole message.
+    /// Takes in that a part has come: a reason for the end before it was not that of the whole
+    /// message.
     fn reopen(&mut self) {
         if self.finish.take().is_some() {
             self.is_open_again = true;
         }
     }
 
-    /// Reads a piece of a call in the form before `tool_calls`. Some servers send an empty one with every chunk.
+    /// Reads a piece of a call in the form before `tool_calls`. Some servers send an empty one with
+    /// every chunk.
     fn read_legacy_piece(
         &mut self,
         function: &CalledFunction<'_>,
@@ -627,8 +629,8 @@ impl ChatUsage {
         }
     }
 
-    /// Returns the output tokens with the reasoning. xAI and Perplexity leave the reasoning out of their count, which the
-    /// total shows.
+    /// Returns the output tokens with the reasoning. xAI and Perplexity leave the reasoning out of
+    /// their count, which the total shows.
     fn output(&self, reasoning: u64) -> u64 {
         let completion = self.completion_tokens.0;
         let with_reasoning = completion.saturating_add(reasoning);

@@ -43,7 +43,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     ..compatible(NAMES, OPENAI)
 };
 
-/// developers.openai.com, "Images and vision", "Audio" and "File inputs": documents are PDF only, in base64, of at most 50 MB.
+/// developers.openai.com, "Images and vision", "Audio" and "File inputs": documents are PDF only,
+/// in base64, of at most 50 MB.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(WEB_IMAGES).or_urls(WEB),
     sounds: AcceptedMedia::bytes(SOUNDS),
@@ -109,7 +110,8 @@ pub(crate) const OPENAI: Server = Server {
     ..Server::new("https://api.openai.com/v1", &["OPENAI_API_KEY"])
 };
 
-/// Azure names the model's deployment in the path. Embeddings are recognised too, as they have a cost.
+/// Azure names the model's deployment in the path. Embeddings are recognised too, as they have a
+/// cost.
 fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
     match (path.parent, path.last) {
         ("chat", "completions") => Some(path.segment_after("deployments")),

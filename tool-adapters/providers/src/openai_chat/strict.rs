@@ -100,7 +100,8 @@ impl SchemaSize {
     }
 }
 
-/// Counts the nested objects and arrays, with those behind references. A recursive schema counts once.
+/// Counts the nested objects and arrays, with those behind references. A recursive schema counts
+/// once.
 fn levels(root: &Value) -> usize {
     let mut deepest = 0;
     let mut open = vec![(root, 0, Vec::<&str>::new())];
@@ -132,7 +133,8 @@ fn levels(root: &Value) -> usize {
     deepest
 }
 
-/// Returns true for a pattern without lookaround and references to groups, which no finite automaton has.
+/// Returns true for a pattern without lookaround and references to groups, which no finite
+/// automaton has.
 fn is_regular(pattern: &str) -> bool {
     let mut rest = pattern;
     while let Some(at) = rest.find(['\\', '(']) {

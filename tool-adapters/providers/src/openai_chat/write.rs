@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use tool_core::call::ModelResult;
 
-/// The reasoning of a message that another server's model wrote, or that has none. The servers that need one refuse an empty
-/// text.
+/// The reasoning of a message that another server's model wrote, or that has none. The servers that
+/// need one refuse an empty text.
 const NO_REASONING: &str = " ";
 
 /// The signature of a call that no model of Google's made, in its OpenAI form.

@@ -94,7 +94,8 @@ impl MessageReader for RealtimeReader {
                 );
             }
             "response.function_call_arguments.done" => {
-                // An object is whole, and its call is emitted; anything else may have been interrupted.
+                // An object is whole, and its call is emitted; anything else may have been
+                // interrupted.
                 let item = self.identify_call(&event);
                 self.items
                     .set_arguments(item, &event.arguments.text(), sink);
@@ -121,13 +122,15 @@ impl MessageReader for RealtimeReader {
 }
 
 impl RealtimeReader {
-    /// Returns true for the end of the previous response that comes once more: its calls are emitted.
+    /// Returns true for the end of the previous response that comes once more: its calls are
+    /// emitted.
     fn repeats_end(&self, response: Option<&ResponseObject<'_>>) -> bool {
         let id = response.map_or("", |response| response.id.as_str());
         !self.begun && !id.is_empty() && id == self.previous
     }
 
-    /// Begins the call of an event if its item was lost: the pieces have the call's id, and the last one its name too.
+    /// Begins the call of an event if its item was lost: the pieces have the call's id, and the
+    /// last one its name too.
     fn identify_call(&mut self, event: &ResponseEvent<'_>) -> ItemNumber {
         let item = self.items.of_piece(event.item_or_call_id(), None);
         if !event.call_id.as_str().is_empty() {
@@ -259,8 +262,8 @@ fn result_item(id: &str, result: &ModelResult, accepted: &AcceptedParts) -> Valu
     json!({"type": "function_call_output", "call_id": id, "output": output})
 }
 
-/// Writes an event that adds each result, one that adds their images, as results are text only, and one that asks the model to
-/// answer, unless no result wants a reply.
+/// Writes an event that adds each result, one that adds their images, as results are text only, and
+/// one that asks the model to answer, unless no result wants a reply.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let mut files = FilesOfResults::default();
     for answer in answers {
@@ -280,8 +283,8 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
         .collect()
 }
 
-/// Writes the event that sets up the session. The model is named by the URL, the server keeps the conversation, and the
-/// caller's settings are those of the session.
+/// Writes the event that sets up the session. The model is named by the URL, the server keeps the
+/// conversation, and the caller's settings are those of the session.
 pub(crate) fn request(request: &Request<'_>, _host: &Host) -> Value {
     let instructions = Some(request.instructions).filter(|text| !text.is_empty());
     let no_tools = request.declarations.is_empty();
@@ -407,7 +410,8 @@ impl LiveMessages for RealtimeMessages {
         Some(request)
     }
 
-    /// Leaves out the other settings, because the server refuses to change some of them, such as the voice.
+    /// Leaves out the other settings, because the server refuses to change some of them, such as
+    /// the voice.
     fn update_tools(&self, setup: &Value) -> Option<Value> {
         let mut update = setup.clone();
         let session = update.get_mut("session")?.as_object_mut()?;
@@ -420,7 +424,8 @@ impl LiveMessages for RealtimeMessages {
         Some(update)
     }
 
-    /// Takes the request for a response out of the results: the transport sends it once the model may answer.
+    /// Takes the request for a response out of the results: the transport sends it once the model
+    /// may answer.
     fn results(&self, encoded: Value) -> LiveMessage {
         let Value::Array(mut messages) = encoded else {
             return encoded.into();

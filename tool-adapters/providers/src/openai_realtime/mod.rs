@@ -31,7 +31,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     )
 };
 
-/// openai-python, `RealtimeConversationItemUserMessage`: PNG and JPEG as `data:` URIs, and sounds in the format of the session.
+/// openai-python, `RealtimeConversationItemUserMessage`: PNG and JPEG as `data:` URIs, and sounds
+/// in the format of the session.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(&["image/png", "image/jpeg"]),
     sounds: AcceptedMedia::bytes(&["audio/pcm"]),

@@ -53,8 +53,8 @@ impl OutputItem<'_> {
         arguments.text()
     }
 
-    /// Returns true for a call that the server has run. `custom_tools` are the tools of free text that the request has
-    /// declared, if the response says so.
+    /// Returns true for a call that the server has run. `custom_tools` are the tools of free text
+    /// that the request has declared, if the response says so.
     pub(crate) fn was_run_by_server(&self, custom_tools: Option<&[String]>) -> bool {
         // The calls of xAI's own tools.
         let is_of_server = self.output.0.is_some() || self.call_id.as_str().starts_with("xs_");
@@ -65,7 +65,8 @@ impl OutputItem<'_> {
         is_of_server || is_custom && is_undeclared()
     }
 
-    /// Returns the text of a message; `None` if its parts cannot be read. Some servers write a text in place of the parts.
+    /// Returns the text of a message; `None` if its parts cannot be read. Some servers write a text
+    /// in place of the parts.
     pub(crate) fn text(&self) -> Option<String> {
         if let Some(text) = self.content.string() {
             return Some(text.into_owned());
@@ -102,8 +103,8 @@ impl OutputItem<'_> {
 }
 
 impl ResponseObject<'_> {
-    /// Returns the names of the tools of free text that the request has declared; `None` if the response does not list the
-    /// request's tools.
+    /// Returns the names of the tools of free text that the request has declared; `None` if the
+    /// response does not list the request's tools.
     pub(crate) fn custom_tools(&self) -> Option<Vec<String>> {
         let tools = self
             .tools

@@ -71,7 +71,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     )
 };
 
-/// developers.openai.com, "Images and vision" and "File inputs": each file has at most 50 MB. A message has no sounds.
+/// developers.openai.com, "Images and vision" and "File inputs": each file has at most 50 MB. A
+/// message has no sounds.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(WEB_IMAGES).or_urls(WEB),
     documents: AcceptedMedia::bytes(DOCUMENTS)

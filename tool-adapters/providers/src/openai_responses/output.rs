@@ -1,5 +1,5 @@
-//! The items of a response, as far as they have arrived: Responses sends each of them up to three times, begun, done, and
-//! listed at the end. Realtime's are the same.
+//! The items of a response, as far as they have arrived: Responses sends each of them up to three
+//! times, begun, done, and listed at the end. Realtime's are the same.
 
 use crate::codec::{EventSink, WireCall};
 use crate::event::{ProtocolError, malformed};
@@ -137,7 +137,8 @@ impl OutputItems {
         by_id.or_else(|| self.by_place.get(&place?)).copied()
     }
 
-    /// Returns the item that a piece names, or the last one for a piece without a name. A piece may come before its item.
+    /// Returns the item that a piece names, or the last one for a piece without a name. A piece may
+    /// come before its item.
     pub(crate) fn of_piece(&mut self, id: &str, place: Option<u64>) -> ItemNumber {
         self.has_streamed = true;
         let is_nameless = id.is_empty() && place.is_none();
@@ -248,7 +249,8 @@ impl OutputItems {
         true
     }
 
-    /// Ends the response: emits its open calls, its usage and its error. Items that were begun and never ended are lost.
+    /// Ends the response: emits its open calls, its usage and its error. Items that were begun and
+    /// never ended are lost.
     pub(crate) fn end(
         &mut self,
         response: &ResponseObject<'_>,
@@ -275,7 +277,8 @@ impl OutputItems {
         self.calls.truncate_all(sink);
     }
 
-    /// Reports items that were begun, and of which nothing else has come, and calls that are not in a list of the calls.
+    /// Reports items that were begun, and of which nothing else has come, and calls that are not in
+    /// a list of the calls.
     fn check_ends(&self, sink: &mut EventSink<'_>) {
         let calls = self.items.iter().filter(|known| is_call_kind(&known.kind));
         if calls.clone().any(|known| known.came.listed) {
@@ -337,8 +340,9 @@ impl OutputItems {
         number
     }
 
-    /// Returns the item that this one is once more: servers change ids, places and spaces between the appearances of an
-    /// item. It is the one with the same id, with the same call id, at the same place, or with the same content, in this order.
+    /// Returns the item that this one is once more: servers change ids, places and spaces between
+    /// the appearances of an item. It is the one with the same id, with the same call id, at the
+    /// same place, or with the same content, in this order.
     fn same_item(
         &mut self,
         item: &OutputItem<'_>,
@@ -587,8 +591,8 @@ impl OutputItems {
     }
 }
 
-/// Returns the end of the whole text that its pieces have not brought; `None` if a piece before it is lost. The whole text may
-/// be left out, or be trimmed.
+/// Returns the end of the whole text that its pieces have not brought; `None` if a piece before it
+/// is lost. The whole text may be left out, or be trimmed.
 fn missing_text<'a>(pieces: &str, whole: &'a str) -> Option<&'a str> {
     if let Some(rest) = whole.strip_prefix(pieces) {
         return Some(rest);

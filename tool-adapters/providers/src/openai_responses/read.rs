@@ -115,7 +115,8 @@ impl ResponsesReader {
         true
     }
 
-    /// Returns true for the end of the previous response that comes once more: its calls are emitted.
+    /// Returns true for the end of the previous response that comes once more: its calls are
+    /// emitted.
     fn repeats_end(&self, kind: &str, response: &ResponseObject<'_>) -> bool {
         let id = response.id.as_str();
         !self.begun && !id.is_empty() && id == self.previous && is_end(kind)
@@ -247,7 +248,8 @@ fn is_end(kind: &str) -> bool {
     )
 }
 
-/// Returns true for events whose content comes with others: beginnings, ends, and the progress of the provider's tools.
+/// Returns true for events whose content comes with others: beginnings, ends, and the progress of
+/// the provider's tools.
 fn is_redundant(kind: &str) -> bool {
     const ENDINGS: [&str; 12] = [
         ".created",

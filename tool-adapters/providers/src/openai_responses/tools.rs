@@ -12,7 +12,8 @@
 //! assert_eq!(WebSearch::default().config(&Provider::OpenAiChat.id()), None);
 //! ```
 //!
-//! No function tool answers [`Computer`]: its calls are items of the type `computer_call`, which the program answers.
+//! No function tool answers [`Computer`]: its calls are items of the type `computer_call`, which
+//! the program answers.
 
 use crate::provider_tools::{Secret, UserLocation, off, provider_tools};
 use serde::{Serialize, Serializer};
@@ -30,7 +31,8 @@ provider_tools! {
     RemoteMcp: "mcp" for OpenAiResponses | OpenAiRealtime;
 }
 
-/// Uses a computer: the model sends actions as `computer_call` items, and the program sends screenshots back.
+/// Uses a computer: the model sends actions as `computer_call` items, and the program sends
+/// screenshots back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(tag = "type", rename = "computer")]
 pub struct Computer {}
@@ -113,8 +115,8 @@ lowercase_enums! {
     ImageFormat { Png, Webp, Jpeg, Gif, Svg }
     /// The quality of an image. `Xhigh` and `Max` are for newer models.
     ImageQuality { Low, Medium, High, Xhigh, Max, Auto }
-    /// A comparison of an attribute: equal, not equal, greater, greater or equal, less, less or equal, one of a list,
-    /// none of a list.
+    /// A comparison of an attribute: equal, not equal, greater, greater or equal, less, less or
+    /// equal, one of a list, none of a list.
     Comparison { Eq, Ne, Gt, Gte, Lt, Lte, In, Nin }
     /// A combination of conditions: all of them hold, or at least one does.
     Combination { And, Or }
@@ -184,7 +186,8 @@ pub enum NetworkPolicy {
     },
 }
 
-/// Lets the provider list and call the tools of a remote MCP server. Its calls are items of the message.
+/// Lets the provider list and call the tools of a remote MCP server. Its calls are items of the
+/// message.
 ///
 /// ```
 /// use tool_adapters::providers::openai_responses::tools::{Approval, RemoteMcp};
@@ -376,7 +379,8 @@ pub enum Filter {
         how: Comparison,
         /// The attribute.
         key: String,
-        /// The value: a text, a number or a boolean, or a list of texts and numbers for `In` and `Nin`.
+        /// The value: a text, a number or a boolean, or a list of texts and numbers for `In` and
+        /// `Nin`.
         value: Value,
     },
     /// Several conditions.

@@ -139,8 +139,8 @@ impl<'a> InputWriter<'a> {
         }
     }
 
-    /// Writes the items of a step as they came, with the calls of the history. Returns false if their calls are not those of
-    /// the history.
+    /// Writes the items of a step as they came, with the calls of the history. Returns false if
+    /// their calls are not those of the history.
     fn echo(&mut self, items: &[Value], calls: &'a [ToolCall]) -> bool {
         let Some(paired) = self.pair(items, calls) else {
             return false;
@@ -167,8 +167,8 @@ impl<'a> InputWriter<'a> {
         true
     }
 
-    /// Returns the call of the history that each item is: by name and in order, or else by order alone, as the history may have
-    /// other names. `None` if a call of the history is not there.
+    /// Returns the call of the history that each item is: by name and in order, or else by order
+    /// alone, as the history may have other names. `None` if a call of the history is not there.
     fn pair(&self, items: &[Value], calls: &'a [ToolCall]) -> Option<Vec<Option<&'a ToolCall>>> {
         pair_by(items, calls, |item, call| self.has_name(item, call)).or_else(|| {
             // The server runs custom tools of its own too. Its functions are never among the items.
@@ -190,7 +190,8 @@ impl<'a> InputWriter<'a> {
             "function_call" => has_output(item),
             CUSTOM_CALL => has_output(item) || !self.is_own_custom_tool(text_member(item, "name")),
             "message" => has_text(item),
-            // A provider that does not store the response knows reasoning by its encrypted content only.
+            // A provider that does not store the response knows reasoning by its encrypted content
+            // only.
             "reasoning" => {
                 let is_stored = self.request.extra.get("store") != Some(&Value::Bool(false));
                 is_stored || !item["encrypted_content"].is_null()
@@ -221,7 +222,8 @@ impl<'a> InputWriter<'a> {
         }
     }
 
-    /// Returns the id of a call: the server's own, or the history's if there is none or another call has it.
+    /// Returns the id of a call: the server's own, or the history's if there is none or another
+    /// call has it.
     fn add_call(&mut self, given: &str, kind: &'static str, call: &'a ToolCall) -> String {
         let given = Some(given)
             .filter(|given| !given.is_empty())
@@ -261,8 +263,8 @@ fn pair_by<'a>(
     left.peek().is_none().then_some(paired)
 }
 
-/// Drops reasoning whose next item is not written, as the server refuses one without the other. Returns the items that are
-/// written without their reasoning.
+/// Drops reasoning whose next item is not written, as the server refuses one without the other.
+/// Returns the items that are written without their reasoning.
 fn drop_lone_reasoning(items: &[Value], is_kept: &mut [bool]) -> Vec<bool> {
     let mut loses_reasoning = vec![false; items.len()];
     let is_reasoning = |item: &Value| item["type"] == "reasoning";

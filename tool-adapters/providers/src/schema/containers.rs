@@ -1,4 +1,5 @@
-//! The items of arrays and the properties of objects, as the schemas of a node have them together, and the root as one object.
+//! The items of arrays and the properties of objects, as the schemas of a node have them together,
+//! and the root as one object.
 
 use crate::report::Refusal;
 use crate::schema::document::named_places;
@@ -102,7 +103,8 @@ impl<'a> ArrayItems<'a> {
 pub(crate) struct ObjectShape<'a> {
     pub(crate) properties: IndexMap<&'a str, SchemaNode<'a>>,
     pub(crate) required: IndexSet<&'a str>,
-    /// The schema of all other properties. `None` if there may be none, an empty node if any value fits.
+    /// The schema of all other properties. `None` if there may be none, an empty node if any value
+    /// fits.
     pub(crate) rest: Option<SchemaNode<'a>>,
 }
 
@@ -117,8 +119,8 @@ impl Default for ObjectShape<'_> {
 }
 
 impl<'a> ObjectShape<'a> {
-    /// Returns the properties of one schema. `patterns` is true if the projection keeps `patternProperties`. Otherwise any
-    /// property may be one of them.
+    /// Returns the properties of one schema. `patterns` is true if the projection keeps
+    /// `patternProperties`. Otherwise any property may be one of them.
     pub(crate) fn of(own: &KeywordSet<'a>, patterns: bool) -> Self {
         let named = own.get("properties").into_iter();
         let places = named.flat_map(|named| named_places(named, &own.pointer, "properties"));
@@ -214,7 +216,8 @@ impl<'a> ObjectShape<'a> {
 struct RestSchemas<'n, 'a>(Vec<(&'n SchemaNode<'a>, Vec<usize>)>);
 
 impl<'n, 'a> RestSchemas<'n, 'a> {
-    /// The maximum number of different schemas. More accept any value, as each property would have all of them.
+    /// The maximum number of different schemas. More accept any value, as each property would have
+    /// all of them.
     const MAX: usize = 16;
 
     fn of(shapes: &'n [ObjectShape<'a>]) -> Self {
@@ -287,8 +290,8 @@ pub(crate) struct MergedRoot<'a> {
 }
 
 impl<'a> Projector<'a> {
-    /// Merges all schemas of a node into one object, which accepts every object that a branch of a union accepts. Returns
-    /// `None` if no object is accepted.
+    /// Merges all schemas of a node into one object, which accepts every object that a branch of a
+    /// union accepts. Returns `None` if no object is accepted.
     pub(crate) fn merged(
         &mut self,
         node: SchemaNode<'a>,

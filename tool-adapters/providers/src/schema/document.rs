@@ -8,7 +8,8 @@ use tool_core::schema::{
     LIST_KEYWORDS, MAP_KEYWORDS, SCHEMA_KEYWORDS, is_schema, join_pointer, percent_decode,
 };
 
-/// A schema of draft 2020-12 with an index of its references. The index is made when the first reference is resolved.
+/// A schema of draft 2020-12 with an index of its references. The index is made when the first
+/// reference is resolved.
 pub struct SchemaDocument<'a> {
     root: &'a Value,
     index: OnceCell<DocumentIndex<'a>>,
@@ -64,7 +65,8 @@ pub(crate) fn list_places<'a>(
     list.as_array().into_iter().flatten().enumerate().map(place)
 }
 
-/// Returns the schemas in the value of a keyword that has schemas by name, of the schema at `pointer`.
+/// Returns the schemas in the value of a keyword that has schemas by name, of the schema at
+/// `pointer`.
 pub fn named_places<'a>(
     named: &'a Value,
     pointer: &str,
@@ -96,8 +98,8 @@ impl<'a> SchemaDocument<'a> {
         self.root
     }
 
-    /// Returns the target of a reference in the schema at `from`; `None` for a reference out of the document, which is
-    /// never fetched, and for one without a target.
+    /// Returns the target of a reference in the schema at `from`; `None` for a reference out of the
+    /// document, which is never fetched, and for one without a target.
     pub fn resolve(&self, from: &str, reference: &str) -> Option<SchemaPlace<'a>> {
         let index = self.index.get_or_init(|| DocumentIndex::of(self.root));
         let (resource, fragment) = reference.split_once('#').unwrap_or((reference, ""));
@@ -192,8 +194,8 @@ pub(crate) struct Subschema<'a> {
     pub(crate) place: SchemaPlace<'a>,
 }
 
-/// Visits each direct subschema. It follows keywords, never names: a property may be called `title` or `$ref`, and a
-/// default may look like a schema.
+/// Visits each direct subschema. It follows keywords, never names: a property may be called `title`
+/// or `$ref`, and a default may look like a schema.
 pub(crate) fn for_each_subschema<'a>(
     schema: &'a Map<String, Value>,
     pointer: &str,
@@ -252,8 +254,8 @@ pub(crate) fn is_annotation(keyword: &str) -> bool {
 /// A written schema. Without a type, a union, a reference and an `enum` it accepts any value.
 pub(crate) type SchemaObject = Map<String, Value>;
 
-/// Adds a written schema to the branches of a union, unless one is the same. Of a schema that is nothing but a union,
-/// its branches are added.
+/// Adds a written schema to the branches of a union, unless one is the same. Of a schema that is
+/// nothing but a union, its branches are added.
 pub(crate) fn push_branch(branches: &mut IndexSet<SchemaObject>, mut written: SchemaObject) {
     let is_union = written.len() == 1;
     if is_union && let Some(Value::Array(inner)) = written.get_mut("anyOf") {

@@ -61,7 +61,8 @@ impl<'a> NodeFacts<'a> {
         }
     }
 
-    /// Keeps a keyword; returns false if another value of it is kept. Of two bounds the tighter one is kept.
+    /// Keeps a keyword; returns false if another value of it is kept. Of two bounds the tighter one
+    /// is kept.
     fn keep(&mut self, new: KeptKeyword<'a>) -> bool {
         let list = if is_annotation(new.keyword) {
             &mut self.notes
@@ -194,7 +195,8 @@ impl<'a> KeywordSorter<'_, 'a> {
         }
     }
 
-    /// Keeps a keyword that the form has. Returns false for a value that it does not have, or beside another one.
+    /// Keeps a keyword that the form has. Returns false for a value that it does not have, or
+    /// beside another one.
     fn keep(&mut self, keyword: &'a str, value: &'a Value, pointer: &str) -> bool {
         let source = (keyword, value);
         let types = self.facts.types;
@@ -221,7 +223,8 @@ impl<'a> KeywordSorter<'_, 'a> {
         }
     }
 
-    /// Moves limits of length into the description where a pattern or a format is kept: the grammar has one of the two.
+    /// Moves limits of length into the description where a pattern or a format is kept: the grammar
+    /// has one of the two.
     fn drop_lengths(&mut self) {
         let has_form = self
             .facts
@@ -271,7 +274,8 @@ impl<'a> KeywordSorter<'_, 'a> {
         }
     }
 
-    /// Sorts a keyword about items. The forms have one schema for all items, and the description has the positions.
+    /// Sorts a keyword about items. The forms have one schema for all items, and the description
+    /// has the positions.
     fn places(&mut self, own: &KeywordSet<'a>, keyword: &'a str, value: &'a Value) {
         let pointer = own.pointer.as_str();
         self.facts.inside.push((pointer.to_owned(), keyword));
@@ -302,7 +306,8 @@ impl<'a> KeywordSorter<'_, 'a> {
         }
     }
 
-    /// Writes an exclusive bound as an inclusive one: the next integer, or the bound itself for other numbers.
+    /// Writes an exclusive bound as an inclusive one: the next integer, or the bound itself for
+    /// other numbers.
     fn exclusive(&mut self, own: &KeywordSet<'a>, keyword: &'a str, value: &'a Value) {
         let inclusive = if keyword == "exclusiveMinimum" {
             "minimum"

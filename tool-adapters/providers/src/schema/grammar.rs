@@ -1,9 +1,10 @@
 //! Servers that make a grammar of a schema, which the model then cannot leave.
 //!
-//! Such a server knows a part of the keywords. Beside a few of them it ignores all others; some keywords it refuses, and with them
-//! the whole request; and an object that says nothing of further properties it closes. Known from the sources of llama.cpp
-//! (`common/json-schema-to-grammar.cpp`, `src/llama-grammar.cpp`), xgrammar (`cpp/json_schema_converter.cc`,
-//! `cpp/regex_converter.cc`) and vLLM (`vllm/v1/structured_output/backend_xgrammar.py`).
+//! Such a server knows a part of the keywords. Beside a few of them it ignores all others; some
+//! keywords it refuses, and with them the whole request; and an object that says nothing of further
+//! properties it closes. Known from the sources of llama.cpp (`common/json-schema-to-grammar.cpp`,
+//! `src/llama-grammar.cpp`), xgrammar (`cpp/json_schema_converter.cc`, `cpp/regex_converter.cc`)
+//! and vLLM (`vllm/v1/structured_output/backend_xgrammar.py`).
 
 use crate::schema::rules::{GrammarRules, TypeSet};
 use serde_json::{Map, Value, json};
@@ -36,7 +37,8 @@ impl GrammarRules {
         }
     }
 
-    /// Returns true for a bound that a grammar can have: grammars count the digits of integers of 64 bits.
+    /// Returns true for a bound that a grammar can have: grammars count the digits of integers of
+    /// 64 bits.
     fn is_bound(&self, types: TypeSet, bound: &Value) -> bool {
         if (types & TypeSet::NUMBER) == TypeSet::INTEGER {
             bound.is_i64()
@@ -57,7 +59,8 @@ fn plain_keyword(pattern: &Value) -> GrammarKeyword {
     }
 }
 
-/// Writes the types of schemas that have none, where the server would read the keywords as those of one type.
+/// Writes the types of schemas that have none, where the server would read the keywords as those of
+/// one type.
 pub(crate) fn name_types(rules: &GrammarRules, schema: &mut Value) {
     let Value::Object(map) = schema else { return };
     for (keyword, inner) in map.iter_mut() {
@@ -104,9 +107,10 @@ const MAX_REPETITIONS: u32 = 500;
 
 /// Writes a pattern in the form that grammars have; `None` if it has none.
 ///
-/// The form is anchored at both ends, and is made of characters, positive classes, groups, alternatives and repetitions. A grammar
-/// is about the text in JSON, where `"`, `\` and control characters are escaped, so nothing may match these: `.` and `[^a]` do.
-/// `\d`, `\w`, `(?:` and `+?` are written without them.
+/// The form is anchored at both ends, and is made of characters, positive classes, groups,
+/// alternatives and repetitions. A grammar is about the text in JSON, where `"`, `\` and control
+/// characters are escaped, so nothing may match these: `.` and `[^a]` do. `\d`, `\w`, `(?:` and
+/// `+?` are written without them.
 pub(crate) fn plain_pattern(pattern: &str) -> Option<String> {
     let inner = pattern.strip_prefix('^')?.strip_suffix('$')?;
     let mut reader = PatternReader {

@@ -1,4 +1,5 @@
-//! The schemas of a value: those that references and `allOf` lead to, and of each union the branch that matches best.
+//! The schemas of a value: those that references and `allOf` lead to, and of each union the branch
+//! that matches best.
 
 use crate::json_reader::JsonReader;
 use crate::lenient::parse_items;
@@ -68,8 +69,8 @@ fn members(value: &str) -> Vec<(String, &str)> {
 /// The maximum number of schemas that references and `allOf` lead to.
 const FOLLOWED: usize = 64;
 
-/// The number of branches of unions that may always be tried, and one more for each byte of the arguments. Reading 64 bytes
-/// again counts as a trial. Beyond the number, nulls stay.
+/// The number of branches of unions that may always be tried, and one more for each byte of the
+/// arguments. Reading 64 bytes again counts as a trial. Beyond the number, nulls stay.
 pub(super) const MIN_TRIALS: usize = 200_000;
 
 /// The degree to which a value matches a schema.
@@ -136,7 +137,8 @@ impl<'s> SchemaMatcher<'s> {
         }
     }
 
-    /// Returns true for a property that does not accept null. If it is optional, null stands for an absent one.
+    /// Returns true for a property that does not accept null. If it is optional, null stands for an
+    /// absent one.
     pub(super) fn refuses_null(&mut self, schemas: &[SchemaPlace<'s>], name: &str) -> bool {
         named(schemas, name).any(|place| self.fit(place, "null") == SchemaFit::Not)
     }
@@ -310,8 +312,8 @@ pub(super) fn required<'s>(schemas: &[SchemaPlace<'s>]) -> impl Iterator<Item = 
         .filter_map(Value::as_str)
 }
 
-/// Returns the unions of schemas, each as its branches. Unions that only combine required properties are left out, as they
-/// do not describe values.
+/// Returns the unions of schemas, each as its branches. Unions that only combine required
+/// properties are left out, as they do not describe values.
 pub(super) fn unions_of<'s>(schemas: &[SchemaPlace<'s>]) -> Vec<Vec<SchemaPlace<'s>>> {
     let all = schemas.iter().flat_map(|place| {
         ["anyOf", "oneOf"].map(|keyword| place.list(keyword).collect::<Vec<_>>())

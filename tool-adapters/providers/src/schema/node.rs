@@ -82,7 +82,8 @@ impl<'a> SchemaNode<'a> {
         self.0.len() < 2 && self.identity() == other.identity()
     }
 
-    /// Returns what two nodes of the same schema have in common: nothing but itself for a node of several parts.
+    /// Returns what two nodes of the same schema have in common: nothing but itself for a node of
+    /// several parts.
     pub(crate) fn identity(&self) -> (Option<&'a Value>, *const Self) {
         match self.0.as_slice() {
             [] => (None, std::ptr::null()),
@@ -141,7 +142,8 @@ impl<'a> KeywordSet<'a> {
 impl<'a> Projector<'a> {
     /// Follows references and flattens `allOf`; `None` if a part accepts no value.
     ///
-    /// The targets of references stay in `active` until the caller has projected the schemas inside them.
+    /// The targets of references stay in `active` until the caller has projected the schemas inside
+    /// them.
     pub(crate) fn gather(&mut self, node: SchemaNode<'a>) -> Option<FlatNode<'a>> {
         let floor = self.active.len();
         let mut gathered = FlatNode {

@@ -11,8 +11,8 @@ use tool_core::schema::join_pointer as join;
 
 /// The maximum depth of nested schemas.
 pub(crate) const MAX_DEPTH: usize = 64;
-/// The number of schemas that a projection may always write. References multiply: `a` refers to `b` twice, `b` to `c`
-/// twice, and so on.
+/// The number of schemas that a projection may always write. References multiply: `a` refers to `b`
+/// twice, `b` to `c` twice, and so on.
 const MIN_BUDGET: usize = 2_000;
 /// The number of schemas that a projection may write besides, for each schema of the document.
 const BUDGET_PER_SCHEMA: usize = 4;
@@ -85,8 +85,8 @@ fn count_schemas(root: &Value) -> usize {
 
 /// The targets of references, by the cycle that they belong to.
 ///
-/// Two targets belong to one cycle if each leads to the other without an optional property between them. The cycles are
-/// the strongly connected components of that graph.
+/// Two targets belong to one cycle if each leads to the other without an optional property between
+/// them. The cycles are the strongly connected components of that graph.
 pub(crate) struct Cycles(HashMap<*const Value, usize>);
 
 impl Cycles {
@@ -129,7 +129,8 @@ fn is_entered(required: &HashSet<&str>, child: &Subschema<'_>) -> bool {
     }
 }
 
-/// Visits the targets of the references inside a schema, in all its subschemas or in those that are entered.
+/// Visits the targets of the references inside a schema, in all its subschemas or in those that are
+/// entered.
 fn references<'a>(
     document: &SchemaDocument<'a>,
     place: &SchemaPlace<'a>,

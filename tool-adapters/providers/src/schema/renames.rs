@@ -1,8 +1,9 @@
 //! Properties under names that a provider accepts, and the way back.
 //!
-//! A name has one new name in the whole schema, which no other name or value of the schema has. So the new schema means the
-//! same, and a projection of it needs no knowledge of names. In arguments a name is changed only where a schema that may
-//! apply there declares it: the keys of a map are data.
+//! A name has one new name in the whole schema, which no other name or value of the schema has. So
+//! the new schema means the same, and a projection of it needs no knowledge of names. In arguments
+//! a name is changed only where a schema that may apply there declares it: the keys of a map are
+//! data.
 
 use crate::json_reader::JsonReader;
 use crate::report::{Change, ChangeKind, Refusal};
@@ -22,8 +23,8 @@ use tool_core::schema::{
 };
 use tool_core::text::hex;
 
-/// The maximum number of rules of a schema, and of schemas that are visited for them. Beyond it a new name is restored at
-/// any place.
+/// The maximum number of rules of a schema, and of schemas that are visited for them. Beyond it a
+/// new name is restored at any place.
 const MAX_RULES: usize = 1_000;
 const MAX_STEPS: usize = 200_000;
 
@@ -70,7 +71,8 @@ struct RenameRule {
 ///
 /// # Errors
 ///
-/// A name that no other name can stand for, because the schema restricts the names of properties by patterns.
+/// A name that no other name can stand for, because the schema restricts the names of properties by
+/// patterns.
 pub(crate) fn rename_properties(
     names: PropertyNames,
     schema: &Value,
@@ -100,7 +102,8 @@ pub(crate) fn rename_properties(
     }))
 }
 
-/// Returns a declared name that the provider does not accept, with the pointer to the schema that declares it.
+/// Returns a declared name that the provider does not accept, with the pointer to the schema that
+/// declares it.
 pub(crate) fn refused_name(names: PropertyNames, schema: &Value) -> Option<Refusal> {
     odd_names(names, schema)
         .into_iter()
@@ -116,7 +119,8 @@ fn refusal(names: PropertyNames, name: &str, pointer: String) -> Refusal {
     }
 }
 
-/// Returns the names that the provider does not accept, each with the pointer to the first schema that declares it.
+/// Returns the names that the provider does not accept, each with the pointer to the first schema
+/// that declares it.
 fn odd_names(names: PropertyNames, root: &Value) -> IndexMap<&str, String> {
     let mut odd = IndexMap::new();
     let mut open = vec![SchemaPlace::root(root)];
@@ -219,7 +223,8 @@ fn texts_of(root: &Value) -> HashSet<String> {
     texts
 }
 
-/// Returns the schemas of the names of properties. A name and its new name have to be alike to each.
+/// Returns the schemas of the names of properties. A name and its new name have to be alike to
+/// each.
 fn name_schemas(root: &Value) -> Vec<Value> {
     let mut found = HashSet::default();
     let mut schemas = Vec::new();
@@ -316,7 +321,8 @@ impl<'s, 'n> RenameCompiler<'s, 'n> {
         Some(at)
     }
 
-    /// Returns the schemas that may apply to a value: those given, and all that they refer to or combine.
+    /// Returns the schemas that may apply to a value: those given, and all that they refer to or
+    /// combine.
     fn at_the_same_value(&mut self, mut open: Vec<SchemaPlace<'s>>) -> Vec<SchemaPlace<'s>> {
         let mut seen = HashSet::default();
         let mut all = Vec::new();
@@ -580,7 +586,8 @@ impl SchemaWriter<'_> {
     }
 }
 
-/// Adds a name to the description of its property, unless the new name shows it: one without ASCII letters, or a long one.
+/// Adds a name to the description of its property, unless the new name shows it: one without ASCII
+/// letters, or a long one.
 fn add_name(schema: &mut Value, name: &str) {
     let shows_it = name.is_ascii()
         && name.len() <= 64
@@ -601,7 +608,8 @@ impl PropertyRenames {
         self.wire.get(name).map_or(name, String::as_str)
     }
 
-    /// Returns arguments of the model with the tool's own names. A text that is not JSON stays as it is.
+    /// Returns arguments of the model with the tool's own names. A text that is not JSON stays as
+    /// it is.
     pub(crate) fn restore<'a>(&self, arguments: &'a str) -> Cow<'a, str> {
         self.rename(ROOT, arguments, &self.own)
     }
@@ -611,7 +619,8 @@ impl PropertyRenames {
         self.rename(ROOT, arguments, &self.wire)
     }
 
-    /// Returns the text of an error with the names at the provider, where a name is a step of a pointer or quoted.
+    /// Returns the text of an error with the names at the provider, where a name is a step of a
+    /// pointer or quoted.
     pub(crate) fn write_error<'a>(&self, text: &'a str) -> Cow<'a, str> {
         const ENDS: [char; 4] = ['/', '`', '"', '\n'];
         let wire = |step: &str| {

@@ -1,7 +1,8 @@
 //! Arguments of a strict declaration in the form of the tool's own schema.
 //!
-//! Members are cut from the text, so that the rest stays as the model wrote it, with numbers of any size. One pass over the
-//! text follows rules that are made of the schema once. Only a value of a union is matched with its branches.
+//! Members are cut from the text, so that the rest stays as the model wrote it, with numbers of any
+//! size. One pass over the text follows rules that are made of the schema once. Only a value of a
+//! union is matched with its branches.
 
 use crate::json_reader::JsonReader;
 use crate::schema::document::SchemaPlace;
@@ -19,8 +20,8 @@ const MAX_RULES: usize = 1_000;
 /// The room for a tool's name, which a call keeps behind its arguments.
 const NAME_LENGTH: usize = 64;
 
-/// The nulls of a strict declaration that stand for absent properties: those of optional properties whose schemas do not
-/// accept null.
+/// The nulls of a strict declaration that stand for absent properties: those of optional properties
+/// whose schemas do not accept null.
 #[derive(Debug, Default)]
 pub(crate) struct NullRules {
     /// The rules of a tool's schema, once a call needs them. The first is that of the arguments.
@@ -169,7 +170,8 @@ impl<'t> Restorer<'_, 't> {
         })
     }
 
-    /// Returns the rule of a value by all of the schemas that it matches, so that nothing is cut twice.
+    /// Returns the rule of a value by all of the schemas that it matches, so that nothing is cut
+    /// twice.
     fn match_rule(&mut self, pointers: &[String], value: &str) -> (Members, Items) {
         let (schema, rules) = (self.schema, self.rules);
         let trials = MIN_TRIALS + self.cuts.text.len();
@@ -353,7 +355,8 @@ impl ObjectCuts {
         (self.from, self.first) = (end, false);
     }
 
-    /// Removes the member that ends here, with the comma before it or, for the first one, the comma after it.
+    /// Removes the member that ends here, with the comma before it or, for the first one, the comma
+    /// after it.
     fn cut(&mut self, json: &mut JsonReader<'_>, cuts: &mut Cuts<'_>) {
         let end = json.place();
         let end = if self.first && json.peek() == b',' {

@@ -42,8 +42,8 @@ pub(crate) enum SchemaForm {
 
 /// A form with nearly all keywords.
 pub(crate) struct WholeSchema {
-    /// The keywords that the provider refuses: assertions and annotations. The description has them instead, except for
-    /// `const` and `oneOf`, which become `enum` and `anyOf`.
+    /// The keywords that the provider refuses: assertions and annotations. The description has them
+    /// instead, except for `const` and `oneOf`, which become `enum` and `anyOf`.
     pub(crate) refuses: &'static [&'static str],
 }
 
@@ -52,11 +52,13 @@ impl WholeSchema {
     pub(crate) const ANY: Self = Self { refuses: &[] };
 }
 
-/// A form with a few keywords besides `type`, `description`, `enum`, `items`, `anyOf`, `properties` and `required`.
+/// A form with a few keywords besides `type`, `description`, `enum`, `items`, `anyOf`, `properties`
+/// and `required`.
 pub(crate) struct SchemaSubset {
     /// The further keywords.
     pub(crate) keeps: &'static [&'static str],
-    /// True for one type a schema in upper case, `nullable`, `propertyOrdering`, and `items` in every array.
+    /// True for one type a schema in upper case, `nullable`, `propertyOrdering`, and `items` in
+    /// every array.
     pub(crate) typed: bool,
     /// True for references to `$defs`. Without them the target replaces the reference.
     pub(crate) references: bool,
@@ -70,7 +72,8 @@ pub(crate) struct SchemaSubset {
     pub(crate) grammar: Option<&'static GrammarRules>,
 }
 
-/// Returns true if the keyword may have the value. A provider would refuse the whole request for another value.
+/// Returns true if the keyword may have the value. A provider would refuse the whole request for
+/// another value.
 pub(crate) fn is_well_formed(keyword: &str, value: &Value) -> bool {
     match keyword {
         "type" => TypeSet::of_keyword(value).is_some_and(|types| types != TypeSet::NONE),
@@ -91,7 +94,8 @@ pub(crate) fn is_well_formed(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// Returns false for a keyword that no form has, and reports it: one with a value that it may not have, or one that only
+/// Returns false for a keyword that no form has, and reports it: one with a value that it may not
+/// have, or one that only
 /// [restates the width](restates_width) of a number's type, unless widths are kept.
 pub(crate) fn is_meant(
     log: &mut ChangeLog,
@@ -120,10 +124,11 @@ pub(crate) fn narrow_to_each_other(values: &mut Vec<&Value>, types: &mut TypeSet
         .collect::<TypeSet>();
 }
 
-/// Returns true for a bound that only restates the width of a numeric type of 32 bits or more. A minimum of 0 tells a model
-/// more.
+/// Returns true for a bound that only restates the width of a numeric type of 32 bits or more. A
+/// minimum of 0 tells a model more.
 fn restates_width(keyword: &str, value: &Value) -> bool {
-    // JavaScript has all integers up to 2^53 - 1, and its schema libraries write that for any integer.
+    // JavaScript has all integers up to 2^53 - 1, and its schema libraries write that for any
+    // integer.
     const LOWEST: [i64; 3] = [-2_147_483_648, i64::MIN, -9_007_199_254_740_991];
     const HIGHEST: [u64; 5] = [
         2_147_483_647,

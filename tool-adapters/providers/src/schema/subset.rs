@@ -15,7 +15,8 @@ use indexmap::IndexSet;
 use serde_json::{Map, Number, Value, json};
 use std::collections::HashSet;
 
-/// Projects a schema to a form with few keywords, and returns the changes; `None` if it accepts no object.
+/// Projects a schema to a form with few keywords, and returns the changes; `None` if it accepts no
+/// object.
 pub(crate) fn project_subset(
     subset: &'static SchemaSubset,
     schema: &Value,
@@ -96,7 +97,8 @@ impl<'a> SubsetProjector<'a> {
         Some(written)
     }
 
-    /// Writes a root without named parameters, which the provider would refuse, and reports its keywords.
+    /// Writes a root without named parameters, which the provider would refuse, and reports its
+    /// keywords.
     fn no_parameters(&mut self, own: &[KeywordSet<'a>]) -> Value {
         for own in own {
             for (keyword, value) in own.keywords() {
@@ -305,7 +307,8 @@ impl<'a> SubsetProjector<'a> {
         }
     }
 
-    /// Writes a reference that stays one; annotations become part of a schema around it. Returns `None` for another node.
+    /// Writes a reference that stays one; annotations become part of a schema around it. Returns
+    /// `None` for another node.
     fn reference(&mut self, node: &SchemaNode<'a>) -> Option<SchemaObject> {
         let [NodePart::Schema(place)] = node.0.as_slice() else {
             return None;
@@ -368,7 +371,8 @@ impl<'a> SubsetProjector<'a> {
         self.alternatives(NodeFacts::new(types))
     }
 
-    /// Writes a schema, which is a union if the form has one type in each schema and there are several.
+    /// Writes a schema, which is a union if the form has one type in each schema and there are
+    /// several.
     fn alternatives(&mut self, mut facts: NodeFacts<'a>) -> Option<SchemaObject> {
         let values = facts.values.take();
         if self.subset.typed && facts.types == TypeSet::ALL && facts.inside.is_empty() {
@@ -470,7 +474,8 @@ impl<'a> SubsetProjector<'a> {
         Some(written)
     }
 
-    /// Writes the schemas of listed values: an `enum` if the form accepts such values, or their type with words and bounds.
+    /// Writes the schemas of listed values: an `enum` if the form accepts such values, or their
+    /// type with words and bounds.
     fn values(&mut self, facts: &mut NodeFacts<'a>, values: &[&'a Value]) -> Vec<SchemaObject> {
         if self.subset.enums == TypeSet::ALL {
             let types = facts.types;
@@ -542,8 +547,8 @@ impl<'a> SubsetProjector<'a> {
         }
     }
 
-    /// Returns a schema for a position where the typed form requires a type. A schema for any value becomes a union of all
-    /// types, whose own items have no type.
+    /// Returns a schema for a position where the typed form requires a type. A schema for any value
+    /// becomes a union of all types, whose own items have no type.
     fn placed(&self, written: SchemaObject) -> Value {
         if !self.subset.typed || !is_anything(&written) {
             return Value::Object(written);

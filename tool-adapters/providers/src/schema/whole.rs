@@ -169,7 +169,8 @@ impl<'a> WholeProjector<'a> {
         self.form.refuses.contains(&keyword)
     }
 
-    /// Writes a `const` as an `enum`, and adds another keyword that the provider refuses to the description.
+    /// Writes a `const` as an `enum`, and adds another keyword that the provider refuses to the
+    /// description.
     fn refused(
         &mut self,
         own: &KeywordSet<'a>,
@@ -339,8 +340,8 @@ impl<'a> WholeProjector<'a> {
         Some(Value::Object(written))
     }
 
-    /// Writes the keywords of a merged root besides its properties. The root's own keywords stay. Those of other schemas
-    /// may conflict, so they become part of the description.
+    /// Writes the keywords of a merged root besides its properties. The root's own keywords stay.
+    /// Those of other schemas may conflict, so they become part of the description.
     fn beside(&mut self, own: &KeywordSet<'a>, first: bool, whole: &mut WholeObject<'a>) {
         const REFUSED: [&str; 9] = [
             "not",
@@ -410,8 +411,8 @@ fn depends_on_bounds(root: &Value) -> bool {
     found
 }
 
-/// Returns true for branches that exclude each other by the value of one property, by the name of their only property, or as
-/// single values. An enum's variants are such branches.
+/// Returns true for branches that exclude each other by the value of one property, by the name of
+/// their only property, or as single values. An enum's variants are such branches.
 fn are_tagged(branches: &[Value]) -> bool {
     let only = |names: &'_ Value| {
         names

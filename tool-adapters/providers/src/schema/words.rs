@@ -75,7 +75,8 @@ fn pair_of(keyword: &str) -> Option<(&'static str, &'static str, &'static str)> 
         .find(|(low, high, _)| keyword == *low || keyword == *high)
 }
 
-/// Returns the phrase of a keyword. A lower bound and its upper bound have one phrase, which is the lower bound's.
+/// Returns the phrase of a keyword. A lower bound and its upper bound have one phrase, which is the
+/// lower bound's.
 fn phrase_of_bounds(
     keyword: &str,
     value: &Value,
@@ -98,7 +99,8 @@ fn phrase_of_bounds(
     (keyword == low).then_some(range)
 }
 
-/// Returns true for a schema that every name of a property satisfies, as libraries write it for any map.
+/// Returns true for a schema that every name of a property satisfies, as libraries write it for any
+/// map.
 pub(crate) fn says_nothing_of_names(schema: &Value) -> bool {
     match schema {
         Value::Object(map) => map
@@ -173,7 +175,8 @@ fn list(value: &Value) -> Option<String> {
     )
 }
 
-/// Returns a small schema as its JSON, which models can read; `None` for a large one, and for one with references.
+/// Returns a small schema as its JSON, which models can read; `None` for a large one, and for one
+/// with references.
 fn short(value: &Value) -> Option<String> {
     let text = value.to_string();
     (text.len() <= LONGEST && !text.contains("\"$ref\"")).then_some(text)

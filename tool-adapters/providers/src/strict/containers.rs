@@ -201,7 +201,8 @@ impl<'a> StrictProjector<'a> {
         Ok(())
     }
 
-    /// Returns true for a constant that is its own default: giving it means the same as leaving it out.
+    /// Returns true for a constant that is its own default: giving it means the same as leaving it
+    /// out.
     fn always(&self, place: &SchemaPlace<'a>) -> bool {
         let map = place.schema.as_object();
         let target = map.and_then(|map| map.get("$ref")?.as_str());
@@ -218,7 +219,8 @@ impl<'a> StrictProjector<'a> {
         of("default").is_some_and(|default| of("const") == Some(default))
     }
 
-    /// Closes the object, or returns an error if that would refuse properties that the schema accepts.
+    /// Closes the object, or returns an error if that would refuse properties that the schema
+    /// accepts.
     fn close(&mut self, facts: &StrictFacts<'_, 'a>) -> Result<(), NotStrict> {
         let keywords = |name: &str| of_type(facts, &[name]);
         if let Some(patterns) = keywords("patternProperties").first() {
@@ -290,7 +292,8 @@ impl<'a> StrictProjector<'a> {
         Ok(())
     }
 
-    /// Returns the properties of all schemas of the node by name. The first schema of a property is kept.
+    /// Returns the properties of all schemas of the node by name. The first schema of a property is
+    /// kept.
     fn properties(&mut self, facts: &StrictFacts<'_, 'a>) -> BTreeMap<&'a str, SchemaPlace<'a>> {
         let mut all: BTreeMap<&str, SchemaPlace<'_>> = BTreeMap::new();
         for keyword in of_type(facts, &["properties"]) {
@@ -313,8 +316,8 @@ impl<'a> StrictProjector<'a> {
     }
 }
 
-/// Returns the schemas of the first items, and that of the others if there may be more. Returns `None` if an item may
-/// have any value.
+/// Returns the schemas of the first items, and that of the others if there may be more. Returns
+/// `None` if an item may have any value.
 fn items<'a>(
     facts: &StrictFacts<'_, 'a>,
 ) -> Option<(Vec<SchemaPlace<'a>>, Option<SchemaPlace<'a>>)> {
@@ -343,8 +346,8 @@ fn items<'a>(
     }
 }
 
-/// Returns true for a number that compilers of grammars accept: each digit of a bound is a branch, and a multiple is
-/// counted in units of its last decimal.
+/// Returns true for a number that compilers of grammars accept: each digit of a bound is a branch,
+/// and a multiple is counted in units of its last decimal.
 fn compiles(keyword: &str, value: &Value) -> bool {
     /// Up to this, every integer is a double.
     const EXACT: f64 = 9_007_199_254_740_992.0;

@@ -1,5 +1,5 @@
-//! Strict schemas: the keywords of a node, the schemas that its references and `allOf` lead to, and null for optional
-//! properties.
+//! Strict schemas: the keywords of a node, the schemas that its references and `allOf` lead to, and
+//! null for optional properties.
 
 use crate::report::{Change, NotStrict};
 use crate::schema::document::{SchemaObject, SchemaPlace, any_of, list_places, push_branch};
@@ -12,7 +12,8 @@ use indexmap::IndexSet;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 
-/// The maximum number of schemas that are written. References multiply: `a` refers to `b` twice, `b` to `c` twice, and so on.
+/// The maximum number of schemas that are written. References multiply: `a` refers to `b` twice,
+/// `b` to `c` twice, and so on.
 const MOST: usize = 20_000;
 
 /// Projects one schema to a strict form.
@@ -79,8 +80,9 @@ impl<'a> StrictProjector<'a> {
         written
     }
 
-    /// Writes a reference that stays one; `None` if the target replaces it, as it does beside other keywords. Of a recursive
-    /// schema, which has no end, annotations become part of a schema around the reference.
+    /// Writes a reference that stays one; `None` if the target replaces it, as it does beside other
+    /// keywords. Of a recursive schema, which has no end, annotations become part of a schema
+    /// around the reference.
     fn reference(&mut self, map: &'a Map<String, Value>, place: &SchemaPlace<'a>) -> StrictSchema {
         let Some(reference) = map
             .get("$ref")
@@ -350,7 +352,8 @@ const STRICT_NAMES: DefinitionNames = DefinitionNames {
     separator: "__",
 };
 
-/// Returns a name for a schema: `Point` for `/$defs/Point`, `properties_a_items` for `/properties/a/items`.
+/// Returns a name for a schema: `Point` for `/$defs/Point`, `properties_a_items` for
+/// `/properties/a/items`.
 fn strict_name(pointer: &str) -> String {
     let under = pointer.strip_prefix("/$defs/");
     let mut name = String::new();
@@ -364,8 +367,8 @@ fn strict_name(pointer: &str) -> String {
     name
 }
 
-/// Projects a schema to a strict form, and returns the changes. The projection accepts all values that the schema does,
-/// with null for absent properties where the form requires every property.
+/// Projects a schema to a strict form, and returns the changes. The projection accepts all values
+/// that the schema does, with null for absent properties where the form requires every property.
 ///
 /// # Errors
 ///
@@ -488,7 +491,8 @@ fn only_requires(branch: &Value) -> bool {
     })
 }
 
-/// Joins branches to one schema; `None` without branches. A branch of one type and one of null become one schema.
+/// Joins branches to one schema; `None` without branches. A branch of one type and one of null
+/// become one schema.
 pub(crate) fn joined(mut branches: Vec<SchemaObject>) -> Option<SchemaObject> {
     let is_null = |written: &SchemaObject| written.get("type").is_some_and(|kind| kind == "null");
     let has_one_type = |written: &SchemaObject| {

@@ -1,16 +1,20 @@
-//! vLLM's server, and SGLang's: Chat Completions, with a grammar of the tools' schemas where the model has to call one.
+//! vLLM's server, and SGLang's: Chat Completions, with a grammar of the tools' schemas where the
+//! model has to call one.
 //!
-//! The grammars are xgrammar's. vLLM (`vllm/v1/structured_output/backend_xgrammar.py`) answers 400, or turns to a slower backend,
-//! for a schema with `multipleOf`, `uniqueItems`, `contains`, an unknown `format`, limits of length beside a `pattern` or a
-//! `format`, `patternProperties` or `propertyNames` beside `properties`. xgrammar (`cpp/json_schema_converter.cc`,
+//! The grammars are xgrammar's. vLLM (`vllm/v1/structured_output/backend_xgrammar.py`) answers 400,
+//! or turns to a slower backend, for a schema with `multipleOf`, `uniqueItems`, `contains`, an
+//! unknown `format`, limits of length beside a `pattern` or a `format`, `patternProperties` or
+//! `propertyNames` beside `properties`. xgrammar (`cpp/json_schema_converter.cc`,
 //! `cpp/regex_converter.cc`)
 //!
-//! - refuses look-around, backward references, `\b` and `\p` in a pattern, and takes one without anchors for the whole text
+//! - refuses look-around, backward references, `\b` and `\p` in a pattern, and takes one without
+//!   anchors for the whole text
 //! - closes an object that says nothing of further properties, and an array without `items`
-//! - ignores what is beside `$ref`, `enum`, `const` and `anyOf`, all of an `allOf`, and `not`, `if` and `dependentRequired`
+//! - ignores what is beside `$ref`, `enum`, `const` and `anyOf`, all of an `allOf`, and `not`, `if`
+//!   and `dependentRequired`
 //!
-//! The `$defs` of all tools of a request become one map, and vLLM refuses two schemas of one name. References are replaced by their
-//! targets.
+//! The `$defs` of all tools of a request become one map, and vLLM refuses two schemas of one name.
+//! References are replaced by their targets.
 
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts, WEB_IMAGES};
 use crate::llama_cpp::{self, local_server};
@@ -28,8 +32,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     )
 };
 
-/// docs.vllm.ai, "Multimodal inputs": what Chat Completions has but files. The server loads URLs too, from inside the network that
-/// it runs in.
+/// docs.vllm.ai, "Multimodal inputs": what Chat Completions has but files. The server loads URLs
+/// too, from inside the network that it runs in.
 const ACCEPTED: AcceptedParts = AcceptedParts {
     images: AcceptedMedia::bytes(WEB_IMAGES),
     sounds: AcceptedMedia::bytes(SOUNDS),

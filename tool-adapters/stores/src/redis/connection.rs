@@ -35,8 +35,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Creates a connection that connects at its first use. Must be called within a tokio runtime. `ca` is a certificate in
-    /// PEM that replaces those which the system trusts.
+    /// Creates a connection that connects at its first use. Must be called within a tokio runtime.
+    /// `ca` is a certificate in PEM that replaces those which the system trusts.
     pub(crate) fn lazy(url: &str, ca: Option<&[u8]>) -> Result<Self, StoreError> {
         // rustls panics if several providers are linked and the program has chosen none.
         if CryptoProvider::get_default().is_none() {
@@ -109,7 +109,8 @@ impl Connection {
     }
 
     fn failed(&self, error: &RedisError) -> StoreError {
-        // The manager keeps a failed login as its answer to all later commands, but a password may be changed on the server.
+        // The manager keeps a failed login as its answer to all later commands, but a password may
+        // be changed on the server.
         if error.kind() == ErrorKind::AuthenticationFailed
             && let Ok(fresh) = manager(&self.client)
         {
@@ -120,7 +121,8 @@ impl Connection {
 }
 
 fn manager(client: &Client) -> RedisResult<ConnectionManager> {
-    // No retries: while the server is down, each operation fails at once, and the next one connects again.
+    // No retries: while the server is down, each operation fails at once, and the next one connects
+    // again.
     let config = ConnectionManagerConfig::new()
         .set_number_of_retries(0)
         .set_connection_timeout(Some(CONNECT_TIMEOUT))
@@ -157,9 +159,9 @@ fn tls_problem(error: &RedisError) -> Option<String> {
         .map(ToString::to_string)
 }
 
-/// The keys of a session in the order in which the scripts take them, and then that of the slots and that of the amounts of the
-/// principal. All keys of a store have one hash tag, so that a script may use several of them in a cluster too, which keeps
-/// them on one server.
+/// The keys of a session in the order in which the scripts take them, and then that of the slots
+/// and that of the amounts of the principal. All keys of a store have one hash tag, so that a
+/// script may use several of them in a cluster too, which keeps them on one server.
 pub(crate) struct SessionKeys(pub(crate) [String; 11]);
 
 impl SessionKeys {
@@ -183,7 +185,8 @@ impl SessionKeys {
         ])
     }
 
-    /// Reads the calls of the session that is or was open last under the id, or `only` those of one incarnation.
+    /// Reads the calls of the session that is or was open last under the id, or `only` those of one
+    /// incarnation.
     pub(crate) async fn calls(
         &self,
         connection: &Connection,
@@ -215,7 +218,8 @@ fn slots_key(prefix: &str) -> String {
     format!("{}:slots", hash_tag(prefix))
 }
 
-/// Escapes braces, which would end the hash tag early. The percent sign is escaped too, so that no two texts become equal.
+/// Escapes braces, which would end the hash tag early. The percent sign is escaped too, so that no
+/// two texts become equal.
 fn escaped(text: &str) -> String {
     text.replace('%', "%25")
         .replace('{', "%7B")
@@ -240,9 +244,9 @@ pub(crate) fn milliseconds(time: Duration) -> u64 {
 
 /// The slots of open sessions, of which there are as many as the policy allows.
 ///
-/// A slot belongs to one session: its member is the session's incarnation and id. Its score is the time at which the session
-/// expires if it is not used. The score is not updated at each use: sessions whose time has come are looked at again before
-/// another session is refused.
+/// A slot belongs to one session: its member is the session's incarnation and id. Its score is the
+/// time at which the session expires if it is not used. The score is not updated at each use:
+/// sessions whose time has come are looked at again before another session is refused.
 pub(crate) struct SessionSlots {
     pub(crate) prefix: String,
     key: String,
@@ -263,8 +267,8 @@ impl SessionSlots {
         Ok(taken)
     }
 
-    /// Frees the slots of sessions that are over, and updates those of others whose time has come. Returns true if there
-    /// were any.
+    /// Frees the slots of sessions that are over, and updates those of others whose time has come.
+    /// Returns true if there were any.
     pub(crate) async fn sweep(&self, connection: &Connection) -> Result<bool, StoreError> {
         let mut is_changed = false;
         loop {

@@ -1,4 +1,5 @@
-//! Conversations in Redis: a hash and a list for each. Scripts on the server make every change, in one round trip.
+//! Conversations in Redis: a hash and a list for each. Scripts on the server make every change, in
+//! one round trip.
 
 use crate::redis::connection::{Connection, hash_tag, part};
 use crate::redis::scripts::{
@@ -166,7 +167,8 @@ struct BranchEnd {
 }
 
 impl RedisStore {
-    /// Finds the number of messages that a branch takes, whose last one may be a call or a result of it.
+    /// Finds the number of messages that a branch takes, whose last one may be a call or a result
+    /// of it.
     async fn branch_end(
         &self,
         keys: &ConversationKeys,

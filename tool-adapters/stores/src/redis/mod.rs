@@ -1,7 +1,8 @@
 //! Sessions in Redis, so that many processes hold them to the same limits, and conversations.
 //!
-//! Scripts on the server decide everything, each in one round trip. No lock is held across two round trips, so that a
-//! process that dies leaves nothing half done. Times are those of the server's clock.
+//! Scripts on the server decide everything, each in one round trip. No lock is held across two
+//! round trips, so that a process that dies leaves nothing half done. Times are those of the
+//! server's clock.
 
 mod connection;
 mod histories;

@@ -1,4 +1,5 @@
-//! One session in Redis. Each operation is a script, whose answers also update a local copy of the session's state.
+//! One session in Redis. Each operation is a script, whose answers also update a local copy of the
+//! session's state.
 
 use crate::redis::connection::{Connection, SessionKeys, from_json, milliseconds, slot_member};
 use crate::redis::scripts::{
@@ -23,7 +24,8 @@ use tool_core::{Category, Mode, serde_json};
 /// Maximum number of entries of the audit log that are kept.
 const MAX_AUDIT: usize = 1000;
 
-// The fields of a session's state. Each value of the program has its own field, so that it can be changed alone.
+// The fields of a session's state. Each value of the program has its own field, so that it can be
+// changed alone.
 const AUDIO: &str = "audio";
 const TRANSCRIPT: &str = "transcript";
 const MESSAGE: &str = "message";
@@ -368,7 +370,8 @@ fn amount(text: &str) -> Result<Option<u64>, StoreError> {
     }
 }
 
-/// Reads a cap that is used up. `window` has the milliseconds that are left of the principal's window, or less than zero.
+/// Reads a cap that is used up. `window` has the milliseconds that are left of the principal's
+/// window, or less than zero.
 fn used_cap(
     scope: &str,
     kind: &str,
@@ -398,7 +401,8 @@ fn used_cap(
     })
 }
 
-/// The changes of a session that the local copy does not have yet. Scripts return it beside their answer.
+/// The changes of a session that the local copy does not have yet. Scripts return it beside their
+/// answer.
 pub(crate) struct SessionUpdate {
     turn: u64,
     is_over: bool,
@@ -437,8 +441,8 @@ impl FromRedisValue for SessionUpdate {
     }
 }
 
-/// A copy of the parts of a session that are read without waiting. Answers may arrive in another order than the server gave
-/// them, so that older updates change nothing.
+/// A copy of the parts of a session that are read without waiting. Answers may arrive in another
+/// order than the server gave them, so that older updates change nothing.
 #[derive(Default)]
 struct SessionCopy {
     turn: u64,
@@ -508,7 +512,8 @@ fn charge_name(charge: Charge) -> Result<&'static str, StoreError> {
     })
 }
 
-/// Encodes a change as the scripts take it: the field, and `=` with its value, or an empty text to remove the field.
+/// Encodes a change as the scripts take it: the field, and `=` with its value, or an empty text to
+/// remove the field.
 fn encode_change(change: &StateChange) -> Result<[String; 2], StoreError> {
     let flag = |is_set: bool| {
         if is_set {

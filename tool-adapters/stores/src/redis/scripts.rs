@@ -1,8 +1,8 @@
 //! The scripts that run on the server, and the names of their keys and arguments.
 //!
-//! A script is a file in `lua`. Its arguments are the fields of a struct of this file, and the script has each of them in a
-//! local of the same name, as a text. A key has its name in capitals. What follows the named arguments is read from `ARGV`,
-//! from the index `REST` on.
+//! A script is a file in `lua`. Its arguments are the fields of a struct of this file, and the
+//! script has each of them in a local of the same name, as a text. A key has its name in capitals.
+//! What follows the named arguments is read from `ARGV`, from the index `REST` on.
 
 use redis::{RedisWrite, Script, ScriptInvocation, ToRedisArgs};
 use std::sync::LazyLock;
@@ -12,8 +12,8 @@ pub(crate) const SESSION_KEYS: [&str; 9] = [
     "session", "turn", "state", "audit", "pending", "waiting", "young", "old", "calls",
 ];
 
-/// The keys behind those of a session: the slots of all sessions, the amounts of the principal, and the mark of an amount that
-/// is charged, if the call has one.
+/// The keys behind those of a session: the slots of all sessions, the amounts of the principal, and
+/// the mark of an amount that is charged, if the call has one.
 const OTHER_KEYS: [&str; 3] = ["slots", "spent", "charged"];
 
 /// The arguments of a script.
@@ -27,7 +27,8 @@ pub(crate) trait ScriptArguments {
 
 /// A script of a session, with its arguments. Those of [`Caller`] come before them.
 pub(crate) trait SessionScript: ScriptArguments {
-    /// Returns the script. It is loaded into a server when the server first answers that it does not have it.
+    /// Returns the script. It is loaded into a server when the server first answers that it does
+    /// not have it.
     fn script() -> &'static Script;
 }
 
@@ -132,7 +133,8 @@ session_scripts! {
         empty: bool,
         cost: u64,
         time: u64,
-        /// The milliseconds after which the amounts of the principal count from zero. Empty if nothing was spent.
+        /// The milliseconds after which the amounts of the principal count from zero. Empty if
+        /// nothing was spent.
         window: OrEmpty<u64>,
         /// The part of the cost that the principal pays.
         principal_cost: u64,
@@ -193,7 +195,8 @@ session_scripts! {
     Refresh in "refresh" {}
 }
 
-/// Defines the scripts of conversations. `histories.rs` gives the arguments in the order of their names here.
+/// Defines the scripts of conversations. `histories.rs` gives the arguments in the order of their
+/// names here.
 macro_rules! conversation_scripts {
     ($($(#[$doc:meta])* $name:ident($($argument:ident),*) in $($file:literal)+;)*) => {$(
         $(#[$doc])*
@@ -236,7 +239,8 @@ arguments! {
 pub(crate) static STALE_SLOTS: LazyLock<Script> =
     LazyLock::new(|| script(&[StaleSlots::NAMES], include_str!("lua/stale.lua")));
 
-/// Frees slots, or keeps them for longer. Its arguments are pairs of a member and the milliseconds until its session expires.
+/// Frees slots, or keeps them for longer. Its arguments are pairs of a member and the milliseconds
+/// until its session expires.
 pub(crate) static REVISE_SLOTS: LazyLock<Script> =
     LazyLock::new(|| script(&[], include_str!("lua/revise.lua")));
 

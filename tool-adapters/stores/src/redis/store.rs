@@ -11,13 +11,14 @@ use tool_core::session::{OpenError, OpenRequest, SessionCall, SessionStore, Stor
 /// The default prefix of keys.
 const PREFIX: &str = "tools";
 
-/// Keeps sessions in Redis (7.0 or later), so that their limits hold across processes, and conversations
-/// ([`HistoryStore`](tool_core::session::HistoryStore)).
+/// Keeps sessions in Redis (7.0 or later), so that their limits hold across processes, and
+/// conversations ([`HistoryStore`](tool_core::session::HistoryStore)).
 ///
-/// Opening a session, joining it, admitting a call, settling it and keeping it take one round trip each. A call is settled
-/// only where it has something to record. A session that is not used expires by the server's clock, and so does each key.
-/// While the server is down, each operation fails at once. Conversations do not expire: give the server no `maxmemory-policy`
-/// that evicts keys without an expiry.
+/// Opening a session, joining it, admitting a call, settling it and keeping it take one round trip
+/// each. A call is settled only where it has something to record. A session that is not used
+/// expires by the server's clock, and so does each key. While the server is down, each operation
+/// fails at once. Conversations do not expire: give the server no `maxmemory-policy` that evicts
+/// keys without an expiry.
 ///
 /// ```no_run
 /// use tool_adapters::stores::RedisStore;
@@ -30,8 +31,8 @@ const PREFIX: &str = "tools";
 ///
 /// # Rights
 ///
-/// A user of the server (ACL) needs no more than the keys of the prefix and these commands; the prefix `tools` stands in
-/// braces, as it is the hash tag of the keys:
+/// A user of the server (ACL) needs no more than the keys of the prefix and these commands; the
+/// prefix `tools` stands in braces, as it is the hash tag of the keys:
 ///
 /// ```text
 /// ACL SETUSER tools on >password resetkeys ~{tools}:* nocommands +ping +select +evalsha +script|load +time +del +rename
@@ -44,14 +45,15 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`, or `rediss://..` over TLS. Fails if the
-    /// server cannot be reached. No error and no log shows the password.
+    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`, or
+    /// `rediss://..` over TLS. Fails if the server cannot be reached. No error and no log shows the
+    /// password.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
         Self::lazy(url)?.connected().await
     }
 
-    /// Connects over TLS to a server whose certificate was signed by a CA of the host's own. `ca` holds the CA's certificate
-    /// in PEM. The certificates that the system trusts are not used.
+    /// Connects over TLS to a server whose certificate was signed by a CA of the host's own. `ca`
+    /// holds the CA's certificate in PEM. The certificates that the system trusts are not used.
     ///
     /// ```no_run
     /// use tool_adapters::stores::RedisStore;
@@ -88,7 +90,8 @@ impl RedisStore {
         Ok(self)
     }
 
-    /// Sets the prefix of the store's keys. Stores with different prefixes share no sessions. Defaults to `tools`.
+    /// Sets the prefix of the store's keys. Stores with different prefixes share no sessions.
+    /// Defaults to `tools`.
     #[must_use]
     pub fn prefix(self, prefix: &str) -> Self {
         Self {

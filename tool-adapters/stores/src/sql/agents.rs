@@ -1,7 +1,7 @@
 //! The records of agents in an SQL database.
 //!
-//! Each operation is one statement, so that it takes effect as a whole or not at all. Triggers in the tables raise the
-//! versions, also after changes by hand.
+//! Each operation is one statement, so that it takes effect as a whole or not at all. Triggers in
+//! the tables raise the versions, also after changes by hand.
 
 use crate::sql::{Param, SqlDatabase, SqlError, SqlRow, SqlStore, id, milliseconds, number};
 use serde_json::Value;
@@ -20,10 +20,11 @@ pub(crate) trait AgentDatabase: SqlDatabase {
     const INSERT: &'static str;
     /// Updates a record of a version. Parameters: see [`write_params`]. Returns its new version.
     const UPDATE: &'static str;
-    /// Acquires a lease. Parameters: agent, toolset, holder and milliseconds. Returns a row if it is acquired.
+    /// Acquires a lease. Parameters: agent, toolset, holder and milliseconds. Returns a row if it
+    /// is acquired.
     const LEASE: &'static str;
-    /// Keeps an action if there is room. Parameters: agent, id, action, bytes, milliseconds, and the most actions and bytes.
-    /// Returns a row if it is kept.
+    /// Keeps an action if there is room. Parameters: agent, id, action, bytes, milliseconds, and
+    /// the most actions and bytes. Returns a row if it is kept.
     const KEEP_ACTION: &'static str;
 }
 
@@ -44,7 +45,8 @@ fn version(row: &impl SqlRow, column: usize) -> Result<u64, AgentStoreError> {
 
 const VERSION: &str = "SELECT version FROM tool_agents WHERE agent_id = $1";
 
-/// The columns of a record, then the agent's version. The columns of the record are null if the agent has none.
+/// The columns of a record, then the agent's version. The columns of the record are null if the
+/// agent has none.
 const LOAD: &str = include_str!("load.sql");
 
 const GET: &str = include_str!("get.sql");
@@ -308,13 +310,14 @@ impl<D: AgentDatabase> AgentToolStore for SqlStore<D> {
     }
 }
 
-/// The text that ids are compared with. Ids contain no NUL, so that the same ids come after both texts.
+/// The text that ids are compared with. Ids contain no NUL, so that the same ids come after both
+/// texts.
 fn before_nul(text: &str) -> &str {
     text.split('\0').next().unwrap_or_default()
 }
 
-/// The parameters of a write: agent, toolset, enabled, disabled actions, settings, key and secrets, and, for an update, the
-/// expected version and whether the secrets stay.
+/// The parameters of a write: agent, toolset, enabled, disabled actions, settings, key and secrets,
+/// and, for an update, the expected version and whether the secrets stay.
 fn write_params<'a>(write: &'a RecordWrite, actions: &'a str, config: &'a str) -> Vec<Param<'a>> {
     let secrets = match &write.secrets {
         SecretsWrite::Set(sealed) => Some((sealed.key(), sealed.bytes())),
@@ -338,7 +341,8 @@ fn write_params<'a>(write: &'a RecordWrite, actions: &'a str, config: &'a str) -
     params
 }
 
-/// Reads a record from the columns of [`LOAD`] or [`GET`]. Errors show nothing of the row's contents.
+/// Reads a record from the columns of [`LOAD`] or [`GET`]. Errors show nothing of the row's
+/// contents.
 fn record(row: &impl SqlRow, agent: &str) -> Result<AgentTools, UnreadableRow> {
     const COLUMNS: [&str; 7] = [
         "tool",

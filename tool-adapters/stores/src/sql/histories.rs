@@ -1,4 +1,5 @@
-//! Conversations in an SQL database: a row for each message, and one for what belongs to all of them.
+//! Conversations in an SQL database: a row for each message, and one for what belongs to all of
+//! them.
 
 use crate::sql::values::{stored_id, text, unsigned};
 use crate::sql::{Param, SqlDatabase, SqlError, SqlRow, SqlStore, SqlTransaction, number};
@@ -11,7 +12,8 @@ use tool_core::session::{
 pub(crate) trait HistoryDatabase: SqlDatabase {
     /// Reads a conversation as [`CONVERSATION`] does, and locks its row.
     const LOCK_CONVERSATION: &'static str;
-    /// Adds several messages. Parameters: the conversation's number, the position of the first, and a JSON array of their texts.
+    /// Adds several messages. Parameters: the conversation's number, the position of the first, and
+    /// a JSON array of their texts.
     const ADD_MESSAGES: &'static str;
 }
 
@@ -36,7 +38,8 @@ const SET_SIZE: &str = "UPDATE tool_conversations \
 const SET_INFO: &str = "UPDATE tool_conversations \
     SET info = $2, updated_at = (SELECT now FROM tool_history_clock) WHERE number = $1";
 
-/// Reads messages, without those that are too large. Parameters: conversation, positions, and the bytes.
+/// Reads messages, without those that are too large. Parameters: conversation, positions, and the
+/// bytes.
 const MESSAGES: &str = include_str!("messages.sql");
 
 const BYTES: &str = "SELECT CAST(coalesce(sum(octet_length(message)), 0) AS bigint) FROM tool_messages \
@@ -216,7 +219,8 @@ fn range(conversation: u64, from: u64, to: u64) -> [Param<'static>; 4] {
     ]
 }
 
-/// Returns the number of messages that a branch takes, whose last one may be a call or a result of it.
+/// Returns the number of messages that a branch takes, whose last one may be a call or a result of
+/// it.
 async fn branch_end(
     transaction: &mut impl SqlTransaction,
     key: &ConversationKey,
@@ -246,7 +250,8 @@ impl<D: HistoryDatabase> SqlStore<D> {
         Ok(rows.first().map(ConversationRow::read).transpose()?)
     }
 
-    /// Checks what the messages take that are about to be read: the sizes beside them are not trusted.
+    /// Checks what the messages take that are about to be read: the sizes beside them are not
+    /// trusted.
     async fn check_size(
         &self,
         key: &ConversationKey,

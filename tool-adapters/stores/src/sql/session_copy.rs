@@ -9,8 +9,8 @@ use tool_core::session::{AuditEntry, SessionState, StoredSession};
 /// Maximum number of entries of the audit log that are kept.
 pub(crate) const MAX_ENTRIES: u64 = 1000;
 
-/// A copy of the parts of a session that are read without waiting. Answers may arrive in another order than the database gave
-/// them, so that older ones change nothing.
+/// A copy of the parts of a session that are read without waiting. Answers may arrive in another
+/// order than the database gave them, so that older ones change nothing.
 #[derive(Default)]
 pub(crate) struct SessionCopy(Mutex<CopiedSession>);
 

@@ -58,7 +58,8 @@ const NOTE_AMOUNT: &str = "INSERT INTO tool_added_amounts (id, known_until) VALU
 
 const NOW: &str = "SELECT now FROM tool_session_clock";
 
-/// Milliseconds for which the id of an amount is known, so that it is added once however often it is sent.
+/// Milliseconds for which the id of an amount is known, so that it is added once however often it
+/// is sent.
 const KNOWN_AMOUNTS: u64 = 600_000;
 
 /// The greatest amount that the database keeps, in picodollars or microseconds.

@@ -1,5 +1,6 @@
-//! Sessions in an SQL database. Each operation locks the session's row, decides, writes the row and commits, so that a
-//! process which dies leaves nothing half done. Times are those of the database's clock.
+//! Sessions in an SQL database. Each operation locks the session's row, decides, writes the row and
+//! commits, so that a process which dies leaves nothing half done. Times are those of the
+//! database's clock.
 
 use crate::sql::session_record::SqlSession;
 use crate::sql::session_row::{SessionDatabase, SessionRow, kept_calls, lock_session};
@@ -14,7 +15,8 @@ const DELETE: &str = "DELETE FROM tool_sessions WHERE id = $1";
 const OPEN_SESSIONS: &str =
     "SELECT count(*) FROM tool_sessions WHERE expires_at > (SELECT now FROM tool_session_clock)";
 
-/// Forgets all that is over and was kept long enough. The sessions go first, because other transactions lock them first.
+/// Forgets all that is over and was kept long enough. The sessions go first, because other
+/// transactions lock them first.
 const FORGET: [&str; 3] = [
     "DELETE FROM tool_sessions WHERE calls_until <= $1 - 60000",
     "DELETE FROM tool_principal_spending WHERE ends_at <= $1",

@@ -10,9 +10,11 @@ use tool_adapters_http::sanitize::escape_control;
 use tool_adapters_providers::Provider;
 use tool_core::trace::{CostEntry, ParentSpan, SpanKind, SpanRecord, SpanStatus, TokenUsage};
 
-// The conventions for generative AI are in development, in `open-telemetry/semantic-conventions-genai`. Spans follow its
-// commit `b9449702`, which named `cache_write`; metrics follow `004902b8`. Later commits split `gen_ai.client.token.usage` by
-// direction, which backends do not read yet. The conventions have no names for the attributes that begin with `tool_core`.
+// The conventions for generative AI are in development, in
+// `open-telemetry/semantic-conventions-genai`. Spans follow its commit `b9449702`, which named
+// `cache_write`; metrics follow `004902b8`. Later commits split `gen_ai.client.token.usage` by
+// direction, which backends do not read yet. The conventions have no names for the attributes that
+// begin with `tool_core`.
 
 pub(crate) const OPERATION: &str = "gen_ai.operation.name";
 pub(crate) const PROVIDER: &str = "gen_ai.provider.name";

@@ -1,6 +1,7 @@
 //! The exporter as a sink of a collector, its builder, and guards around the exporters of the SDK.
 //!
-//! The guards count the spans that wait and those that are lost, catch panics, and log failures once.
+//! The guards count the spans that wait and those that are lost, catch panics, and log failures
+//! once.
 
 use crate::otel::conventions::{Instruments, span_data};
 use futures_util::FutureExt;
@@ -74,13 +75,14 @@ impl Otel {
             .is_ok_and(|value| wants_content(&value))
     }
 
-    /// Returns the number of spans that were not exported, because the queue was full or the export failed.
+    /// Returns the number of spans that were not exported, because the queue was full or the export
+    /// failed.
     pub fn dropped(&self) -> u64 {
         self.0.queue.dropped.load(Ordering::Relaxed)
     }
 
-    /// Sends the queued spans and the metrics. Blocks until they are sent, or for some seconds; in async code, call it in
-    /// `spawn_blocking`.
+    /// Sends the queued spans and the metrics. Blocks until they are sent, or for some seconds; in
+    /// async code, call it in `spawn_blocking`.
     ///
     /// # Errors
     ///
@@ -90,7 +92,8 @@ impl Otel {
         pipeline.check(pipeline.spans.force_flush(), pipeline.meters.force_flush())
     }
 
-    /// Sends the queued spans and the metrics, and stops. Spans that end later are dropped and counted. Blocks as
+    /// Sends the queued spans and the metrics, and stops. Spans that end later are dropped and
+    /// counted. Blocks as
     /// [`flush`](Self::flush) does. Without this call, the last spans before the end of the process may be lost.
     ///
     /// # Errors
@@ -158,8 +161,8 @@ impl Drop for OtelInner {
 
 const MAX_QUEUE_SIZE: usize = 2_048;
 
-/// A builder for an [`Otel`]. Settings default to OpenTelemetry's environment variables, and then to OpenTelemetry's
-/// defaults, such as the endpoint `http://localhost:4318`.
+/// A builder for an [`Otel`]. Settings default to OpenTelemetry's environment variables, and then
+/// to OpenTelemetry's defaults, such as the endpoint `http://localhost:4318`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -196,7 +199,8 @@ pub struct OtelBuilder {
 }
 
 impl OtelBuilder {
-    /// Sets the base URL of the receiver, such as `http://localhost:4318`. Only OTLP over HTTP is supported, not gRPC.
+    /// Sets the base URL of the receiver, such as `http://localhost:4318`. Only OTLP over HTTP is
+    /// supported, not gRPC.
     pub fn endpoint(self, url: impl Into<String>) -> Self {
         Self {
             endpoint: Some(url.into()),
@@ -245,7 +249,8 @@ impl OtelBuilder {
         Self { interval, ..self }
     }
 
-    /// Sets the maximum number of queued spans. Defaults to 2,048. Spans that find the queue full are dropped.
+    /// Sets the maximum number of queued spans. Defaults to 2,048. Spans that find the queue full
+    /// are dropped.
     pub fn max_queue_size(self, spans: usize) -> Self {
         Self {
             max_queue_size: Some(spans.max(1)),
@@ -253,7 +258,8 @@ impl OtelBuilder {
         }
     }
 
-    /// Enables or disables the export of arguments and results that the collector keeps. Defaults to true.
+    /// Enables or disables the export of arguments and results that the collector keeps. Defaults
+    /// to true.
     pub fn content(self, enabled: bool) -> Self {
         Self {
             without_content: !enabled,
@@ -261,7 +267,8 @@ impl OtelBuilder {
         }
     }
 
-    /// Enables or disables the export of traces that another process began without sampling them. Defaults to false.
+    /// Enables or disables the export of traces that another process began without sampling them.
+    /// Defaults to false.
     pub fn export_unsampled(self, enabled: bool) -> Self {
         Self {
             export_unsampled: enabled,
@@ -273,7 +280,8 @@ impl OtelBuilder {
     ///
     /// # Errors
     ///
-    /// Returns an error if the endpoint or an environment variable is invalid, or if the HTTP client cannot be created.
+    /// Returns an error if the endpoint or an environment variable is invalid, or if the HTTP
+    /// client cannot be created.
     pub fn build(self) -> Result<Otel, OtelError> {
         let mut spans = opentelemetry_otlp::SpanExporter::builder()
             .with_http()
@@ -381,7 +389,8 @@ pub enum OtelError {
     /// The endpoint is not an HTTP URL. The error does not repeat it, as a URL may hold a password.
     #[error("expected the OTLP endpoint to be an HTTP URL such as `http://localhost:4318`")]
     InvalidEndpoint,
-    /// The exporter could not be built. The text names an invalid setting without its value, which may hold a password.
+    /// The exporter could not be built. The text names an invalid setting without its value, which
+    /// may hold a password.
     #[error(
         "failed to build the OTLP exporter: {0}; check its endpoint and `OTEL_EXPORTER_OTLP_*`"
     )]
@@ -480,7 +489,8 @@ impl ExportHealth {
         Err(copy)
     }
 
-    /// Converts a result of the SDK. Prefers the error of the last export, which says more of the cause.
+    /// Converts a result of the SDK. Prefers the error of the last export, which says more of the
+    /// cause.
     fn check(&self, result: OTelSdkResult) -> Result<(), OtelError> {
         result.map_err(|error| {
             let last = self.error.lock().clone();

@@ -75,14 +75,18 @@ impl PriceTable {
     /// # Ok::<(), tool_adapters::telemetry::prices::PriceTableError>(())
     /// ```
     ///
-    /// Amounts are dollars a million tokens (`request`: dollars a response), as numbers or strings with at most twelve
-    /// decimals. The kinds of tokens are named as in [`Rates`]. `service_tiers` has the prices of other service tiers by
-    /// name, such as `{"batch": {"input": 0.55, "output": 4.5}}`; kinds that it leaves out have the standard rate. In `match`, and in a provider's `names`, `models` and `urls`, `*` matches any characters and `#` matches
-    /// a digit. A list matches if one of its rules does, `{"all": [..]}` if all do, and `{"not": ..}` if the rule does not.
+    /// Amounts are dollars a million tokens (`request`: dollars a response), as numbers or strings
+    /// with at most twelve decimals. The kinds of tokens are named as in [`Rates`]. `service_tiers`
+    /// has the prices of other service tiers by name, such as
+    /// `{"batch": {"input": 0.55, "output": 4.5}}`; kinds that it leaves out have the standard
+    /// rate. In `match`, and in a provider's `names`, `models` and `urls`, `*` matches any
+    /// characters and `#` matches a digit. A list matches if one of its rules does, `{"all": [..]}`
+    /// if all do, and `{"not": ..}` if the rule does not.
     ///
-    /// `price` may be a list of prices with conditions: `"from": "2027-01-01"` applies from that day on, and
-    /// `"between": ["16:30", "00:30"]` at that time of the day, both in UTC. The last price whose condition holds applies.
-    /// A model without a price has an unknown cost. `context` is the number of tokens that a model's context can hold.
+    /// `price` may be a list of prices with conditions: `"from": "2027-01-01"` applies from that
+    /// day on, and `"between": ["16:30", "00:30"]` at that time of the day, both in UTC. The last
+    /// price whose condition holds applies. A model without a price has an unknown cost. `context`
+    /// is the number of tokens that a model's context can hold.
     ///
     /// # Errors
     ///

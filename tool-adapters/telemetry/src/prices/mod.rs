@@ -16,27 +16,29 @@
 //! assert_eq!(table.price(&ModelUsage::new("our-model", usage).provider("our-gateway")), Some(Cost::micros(100)));
 //! ```
 //!
-//! Collectors use the builtin table by default if the program links this crate. A model without a known price has no cost,
-//! and totals count its use as unpriced.
+//! Collectors use the builtin table by default if the program links this crate. A model without a
+//! known price has no cost, and totals count its use as unpriced.
 //!
 //! # Data
 //!
-//! The prices are those of the package `genai-prices` (by Pydantic, MIT). `prices.json` in this folder names its release and
-//! the date; `just prices` imports a newer release. The package's rules also decide for which provider and model a name
-//! stands. Costs are exact: prices have at most twelve decimals, sums are integers, and the cost of a response is rounded
-//! once, half up, to a picodollar.
+//! The prices are those of the package `genai-prices` (by Pydantic, MIT). `prices.json` in this
+//! folder names its release and the date; `just prices` imports a newer release. The package's
+//! rules also decide for which provider and model a name stands. Costs are exact: prices have at
+//! most twelve decimals, sums are integers, and the cost of a response is rounded once, half up, to
+//! a picodollar.
 //!
-//! Only tokens and requests are priced: text, audio and images, read, written, cached for minutes or an hour. Video costs
-//! as much as images. Pages, characters, seconds and searches cost nothing. A model that is priced only by other units has
-//! no price.
+//! Only tokens and requests are priced: text, audio and images, read, written, cached for minutes
+//! or an hour. Video costs as much as images. Pages, characters, seconds and searches cost nothing.
+//! A model that is priced only by other units has no price.
 //!
 //! # Service tiers
 //!
-//! A response of another service tier than the standard one costs what the table says for that tier: `batch`, `flex`,
-//! `priority`, or `fast`. The providers' messages name the tier, but not always for a batch, so
+//! A response of another service tier than the standard one costs what the table says for that
+//! tier: `batch`, `flex`, `priority`, or `fast`. The providers' messages name the tier, but not
+//! always for a batch, so
 //! [`ModelUsage::service_tier`](tool_core::trace::ModelUsage::service_tier) sets it too. A tier without a price in the table
-//! has an unknown cost, because no rule says how it relates to the standard one: capacity that is paid in advance, or a
-//! model that another provider runs. [`Price::service_tier`] adds its price.
+//! has an unknown cost, because no rule says how it relates to the standard one: capacity that is
+//! paid in advance, or a model that another provider runs. [`Price::service_tier`] adds its price.
 
 mod json;
 mod price;

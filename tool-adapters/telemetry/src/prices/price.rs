@@ -4,10 +4,11 @@ use jiff::civil::{Date, Time};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tool_core::trace::{Cost, TokenUsage};
 
-/// Prices of a million tokens of each kind. A kind without a price costs as much as the kind that includes it: cached,
-/// cache-written, audio and image tokens are input, and reasoning, audio and image tokens are output. Tokens that the cache
-/// keeps for an hour are cache-written tokens. Cached audio costs as much as audio, and without a price for that as much as
-/// cached tokens; the same holds for cached images.
+/// Prices of a million tokens of each kind. A kind without a price costs as much as the kind that
+/// includes it: cached, cache-written, audio and image tokens are input, and reasoning, audio and
+/// image tokens are output. Tokens that the cache keeps for an hour are cache-written tokens.
+/// Cached audio costs as much as audio, and without a price for that as much as cached tokens; the
+/// same holds for cached images.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
     /// Input tokens.
@@ -71,8 +72,8 @@ impl From<Rates> for Price {
 }
 
 impl Price {
-    /// Creates a price from the costs of a million input tokens and a million output tokens. `Price::from` creates one with
-    /// other [`Rates`] too, such as that of cached tokens.
+    /// Creates a price from the costs of a million input tokens and a million output tokens.
+    /// `Price::from` creates one with other [`Rates`] too, such as that of cached tokens.
     pub fn new(input: Cost, output: Cost) -> Self {
         Rates {
             input: Some(input),
@@ -90,15 +91,16 @@ impl Price {
         }
     }
 
-    /// Adds other rates for responses with more than `tokens` input tokens. They apply to all tokens of such a response.
-    /// Kinds without a rate keep the rate of the tier below.
+    /// Adds other rates for responses with more than `tokens` input tokens. They apply to all
+    /// tokens of such a response. Kinds without a rate keep the rate of the tier below.
     pub fn above(mut self, tokens: u64, rates: Rates) -> Self {
         let at = self.tiers.partition_point(|(above, _)| *above <= tokens);
         self.tiers.insert(at, (tokens, rates));
         self
     }
 
-    /// Sets the price of a service tier, such as `batch`, `flex` or `priority`. Kinds without a rate keep the standard rate.
+    /// Sets the price of a service tier, such as `batch`, `flex` or `priority`. Kinds without a
+    /// rate keep the standard rate.
     ///
     /// ```
     /// use tool_adapters::telemetry::prices::{Price, Rates};
@@ -121,13 +123,14 @@ impl Price {
         self
     }
 
-    /// Returns the cost of a response in the standard service tier. Returns `None` if it used tokens of a kind without a
-    /// rate.
+    /// Returns the cost of a response in the standard service tier. Returns `None` if it used
+    /// tokens of a kind without a rate.
     pub fn cost(&self, usage: TokenUsage) -> Option<Cost> {
         self.total(usage, None)
     }
 
-    /// Returns the cost of a response in another service tier. Returns `None` if the price of the tier is unknown, too.
+    /// Returns the cost of a response in another service tier. Returns `None` if the price of the
+    /// tier is unknown, too.
     pub fn cost_in(&self, service_tier: &str, usage: TokenUsage) -> Option<Cost> {
         let name = service_tier.trim().to_lowercase();
         let (_, tier) = self
@@ -209,8 +212,8 @@ impl Price {
 
 const MILLION: u128 = 1_000_000;
 
-/// Returns the cost of tokens in millionths of a picodollar. Kinds that are part of them and have a rate cost that rate.
-/// Returns `None` if there are other tokens and no rate for them.
+/// Returns the cost of tokens in millionths of a picodollar. Kinds that are part of them and have a
+/// rate cost that rate. Returns `None` if there are other tokens and no rate for them.
 fn charge(all: u64, rate: Option<Cost>, kinds: &[(u64, Option<Cost>)]) -> Option<u128> {
     let cost = |tokens: u64, rate: Cost| u128::from(tokens) * u128::from(rate.picodollars());
     let (mut rest, mut sum) = (all, 0_u128);
@@ -231,8 +234,8 @@ fn charge(all: u64, rate: Option<Cost>, kinds: &[(u64, Option<Cost>)]) -> Option
 /// The decimals of a picodollar.
 const DECIMALS: usize = 12;
 
-/// Parses an amount of dollars: digits with an optional point. Returns `None` for other texts, for more than twelve
-/// decimals, and for amounts that do not fit.
+/// Parses an amount of dollars: digits with an optional point. Returns `None` for other texts, for
+/// more than twelve decimals, and for amounts that do not fit.
 pub(crate) fn parse_dollars(text: &str) -> Option<Cost> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -255,7 +258,8 @@ pub(crate) enum PriceCondition {
     Always,
     /// Holds from a day on, counted from 1970-01-01.
     From(i64),
-    /// Holds each day from the first minute to before the second, over midnight if the second is smaller.
+    /// Holds each day from the first minute to before the second, over midnight if the second is
+    /// smaller.
     Between(u64, u64),
 }
 

@@ -70,7 +70,8 @@ impl PriceTable {
             .find_map(|catalog| catalog.source.as_deref())
     }
 
-    /// Returns the current price of a model. Without a provider, the model's name decides who runs it.
+    /// Returns the current price of a model. Without a provider, the model's name decides who runs
+    /// it.
     pub fn price_of<'a>(
         &self,
         provider: impl Into<Option<&'a str>>,
@@ -81,7 +82,8 @@ impl PriceTable {
             .price_at(SystemTime::now())
     }
 
-    /// Returns the number of tokens that a model's context can hold. Without a provider, the model's name decides who runs it.
+    /// Returns the number of tokens that a model's context can hold. Without a provider, the
+    /// model's name decides who runs it.
     ///
     /// ```
     /// use tool_adapters::telemetry::prices::PriceTable;
@@ -106,8 +108,8 @@ impl PriceTable {
         })
     }
 
-    /// Returns the cost of a use at a time. Returns `None` if the price is unknown, also that of the service tier, or if no
-    /// tokens were used.
+    /// Returns the cost of a use at a time. Returns `None` if the price is unknown, also that of
+    /// the service tier, or if no tokens were used.
     pub fn cost_at(&self, used: &ModelUsage, time: SystemTime) -> Option<Cost> {
         if used.usage.is_empty() {
             return None;
@@ -330,7 +332,8 @@ impl PriceCatalog {
     }
 }
 
-/// Rewrites dates in a model's name from `20251211` to `2025-12-11`. Returns `None` if there are none.
+/// Rewrites dates in a model's name from `20251211` to `2025-12-11`. Returns `None` if there are
+/// none.
 fn with_dashed_dates(name: &str) -> Option<String> {
     let mut has_date = false;
     let parts = name.split('-').enumerate().map(|(at, part)| {
@@ -404,7 +407,8 @@ impl NameRule {
     }
 }
 
-/// Matches a pattern. Backtracks to the last `*` only, so the time is linear in the name for a constant pattern.
+/// Matches a pattern. Backtracks to the last `*` only, so the time is linear in the name for a
+/// constant pattern.
 fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
     let (mut pattern, mut name) = (pattern, name);
     // The pattern after the last `*`, and the part of the name at which it was tried last.

@@ -36,7 +36,8 @@ impl HistoryLimits {
         Self { bytes, ..self }
     }
 
-    /// Sets the maximum number of JSON values in the text, which decides the memory that they take. Defaults to 4,000,000.
+    /// Sets the maximum number of JSON values in the text, which decides the memory that they take.
+    /// Defaults to 4,000,000.
     pub fn values(self, values: usize) -> Self {
         Self { values, ..self }
     }

@@ -1,4 +1,5 @@
-//! The reading of a conversation from JSON. A stored text is not trusted: it is bounded, and every problem has a place.
+//! The reading of a conversation from JSON. A stored text is not trusted: it is bounded, and every
+//! problem has a place.
 
 use crate::arguments::Problem;
 use crate::call::tool_call_form::arguments_of;
@@ -23,17 +24,19 @@ use serde_json::value::RawValue;
 
 /// # Reading
 impl History {
-    /// Reads a history from its JSON form, within the default [`HistoryLimits`]. The text is not trusted: its size and its
-    /// depth are bounded.
+    /// Reads a history from its JSON form, within the default [`HistoryLimits`]. The text is not
+    /// trusted: its size and its depth are bounded.
     ///
     /// # Errors
     ///
-    /// The text is no history, it has another version, or it exceeds a limit. The error lists every problem with its place.
+    /// The text is no history, it has another version, or it exceeds a limit. The error lists every
+    /// problem with its place.
     pub fn from_json(json: &str) -> Result<Self, HistoryError> {
         Self::from_json_within(json, HistoryLimits::default())
     }
 
-    /// Reads a history from its JSON form, as [`from_json`](Self::from_json) does, within other limits.
+    /// Reads a history from its JSON form, as [`from_json`](Self::from_json) does, within other
+    /// limits.
     ///
     /// # Errors
     ///

@@ -22,10 +22,11 @@ pub(crate) const VERSION: u64 = 1;
 /// | `assistant` | `text`, `calls` (`id`, `name`, `arguments`) and `native` (`provider`, `items`), where it has them |
 /// | `tool` | `callId`, `tool` and `result`, a [`ModelResult`](crate::call::ModelResult) |
 ///
-/// The arguments of a call stay as they are, byte for byte. What belongs to the host is left out: the session of a call, its
-/// approval, its listeners and its token for cancelling.
+/// The arguments of a call stay as they are, byte for byte. What belongs to the host is left out:
+/// the session of a call, its approval, its listeners and its token for cancelling.
 ///
-/// Every later version of this crate reads it. Members that it does not know are ignored, so a newer version may add some.
+/// Every later version of this crate reads it. Members that it does not know are ignored, so a
+/// newer version may add some.
 impl History {
     /// Returns the history as JSON.
     ///

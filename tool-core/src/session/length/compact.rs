@@ -18,11 +18,13 @@ use serde_json::{Value, json};
 const MAX_RESULT: usize = 4_000;
 
 impl History {
-    /// Puts a summary in the place of the oldest part of a history that is longer than it should be, written by a model: the
-    /// one of the conversation or another. Returns what was removed, and the summary.
+    /// Puts a summary in the place of the oldest part of a history that is longer than it should
+    /// be, written by a model: the one of the conversation or another. Returns what was removed,
+    /// and the summary.
     ///
-    /// The summary is a note of the application behind the first message of the user. The model reads it as data, because it
-    /// may repeat what a tool has returned. A part that was summed up before is summed up again.
+    /// The summary is a note of the application behind the first message of the user. The model
+    /// reads it as data, because it may repeat what a tool has returned. A part that was summed up
+    /// before is summed up again.
     ///
     /// If nothing has to be removed, the model is not asked.
     ///
@@ -49,7 +51,8 @@ impl History {
     ///
     /// # Errors
     ///
-    /// The error of the model, or its answer is no complete text. The messages then stay. Results may have been shortened.
+    /// The error of the model, or its answer is no complete text. The messages then stay. Results
+    /// may have been shortened.
     pub async fn compact<M: Model>(
         &mut self,
         model: &mut M,
@@ -124,7 +127,8 @@ async fn summary_of<M: Model>(
     })
 }
 
-/// Returns a message as the model reads it which sums up. Each is one line, so that no text of one looks like another message.
+/// Returns a message as the model reads it which sums up. Each is one line, so that no text of one
+/// looks like another message.
 fn line_of(message: &Message) -> Value {
     match message {
         Message::User(said) => {

@@ -5,14 +5,15 @@ use crate::session::history::History;
 use crate::session::message::Message;
 use crate::session::metrics::context::tokens_in;
 
-/// The tokens of a picture, a page or a sound. Providers count between some hundreds and some thousands.
+/// The tokens of a picture, a page or a sound. Providers count between some hundreds and some
+/// thousands.
 const TOKENS_OF_DATA: u64 = 1_500;
 /// The tokens around a message, a call or a result.
 const TOKENS_AROUND: u64 = 4;
 
 impl Message {
-    /// Estimates the tokens that a model reads of the message: a token for each four characters, and 1,500 for a picture, a
-    /// sound or a file without a text.
+    /// Estimates the tokens that a model reads of the message: a token for each four characters,
+    /// and 1,500 for a picture, a sound or a file without a text.
     pub fn estimated_tokens(&self) -> u64 {
         let inside = match self {
             Self::User(message) => message.parts().iter().map(part_tokens).sum(),

@@ -2,16 +2,19 @@
 
 use crate::trace::context_window;
 
-/// The part of a conversation that is kept: so many messages, turns or tokens, or a share of the model's context.
+/// The part of a conversation that is kept: so many messages, turns or tokens, or a share of the
+/// model's context.
 ///
 /// [`History::trim`](super::History::trim) removes the oldest part of a longer conversation, and
 /// [`History::compact`](super::History::compact) puts a summary in its place. Both keep
 ///
 /// - each call with its results, and each step of the model whole, with its signatures
-/// - the first message of the user, which often is the task ([`without_first`](Self::without_first) removes it like others)
+/// - the first message of the user, which often is the task ([`without_first`](Self::without_first)
+///   removes it like others)
 /// - the user's message that is being answered, and the last step
 ///
-/// A turn begins with a message of the user. Notes of the application, for example about an approval, begin none.
+/// A turn begins with a message of the user. Notes of the application, for example about an
+/// approval, begin none.
 ///
 /// ```
 /// use tool_core::session::{History, Keep, Message};
@@ -91,21 +94,21 @@ impl Keep {
         Self::new(KeepLimit::Tokens(count), 1.0)
     }
 
-    /// Keeps a conversation within a share of the model's context, for example 0.8. A conversation that exceeds it is shortened
-    /// to half of that share: see [`down_to`](Self::down_to).
+    /// Keeps a conversation within a share of the model's context, for example 0.8. A conversation
+    /// that exceeds it is shortened to half of that share: see [`down_to`](Self::down_to).
     ///
-    /// The size of the context is that of [`window`](Self::window), or what the table of prices says of the model. It is taken
-    /// for 128,000 tokens where neither knows it.
+    /// The size of the context is that of [`window`](Self::window), or what the table of prices
+    /// says of the model. It is taken for 128,000 tokens where neither knows it.
     pub fn share(share: f64) -> Self {
         let share = if share.is_finite() { share } else { 1.0 };
         Self::new(KeepLimit::Share(share.clamp(0.01, 1.0)), 0.5)
     }
 
-    /// Sets the part of the limit to which a conversation that exceeds it is shortened. Defaults to all of it, and to half
-    /// of a share.
+    /// Sets the part of the limit to which a conversation that exceeds it is shortened. Defaults to
+    /// all of it, and to half of a share.
     ///
-    /// After each shortening, the provider reads the conversation anew instead of taking it from its cache. With a part of
-    /// the limit this happens seldom.
+    /// After each shortening, the provider reads the conversation anew instead of taking it from
+    /// its cache. With a part of the limit this happens seldom.
     pub fn down_to(self, part: f64) -> Self {
         let part = if part.is_finite() { part } else { 1.0 };
         Self {
@@ -122,8 +125,9 @@ impl Keep {
         }
     }
 
-    /// Shortens old results to so many characters before messages are removed. Results of earlier turns come first; those of
-    /// the last step stay whole. Images and sounds in a shortened result are left out.
+    /// Shortens old results to so many characters before messages are removed. Results of earlier
+    /// turns come first; those of the last step stay whole. Images and sounds in a shortened result
+    /// are left out.
     pub fn shorten_results(self, characters: usize) -> Self {
         Self {
             result_chars: Some(characters),
@@ -139,8 +143,9 @@ impl Keep {
         }
     }
 
-    /// Sets the tokens of the last request as the provider has counted them, and how many of them are not of the history:
-    /// instructions and tools. Tokens are estimated otherwise. The agent loop measures them itself.
+    /// Sets the tokens of the last request as the provider has counted them, and how many of them
+    /// are not of the history: instructions and tools. Tokens are estimated otherwise. The agent
+    /// loop measures them itself.
     pub fn measured(self, total: u64, besides: u64) -> Self {
         Self {
             measured: Some(MeasuredTokens { total, besides }),
@@ -156,8 +161,8 @@ impl Keep {
         }
     }
 
-    /// Sets the size of the context to that of a model, if no size is set: to that in the table of prices, and to 128,000 tokens
-    /// for a model that the table does not know.
+    /// Sets the size of the context to that of a model, if no size is set: to that in the table of
+    /// prices, and to 128,000 tokens for a model that the table does not know.
     pub fn window_of(self, provider: Option<&str>, model: &str) -> Self {
         let known = || context_window(provider, model).unwrap_or(UNKNOWN_WINDOW);
         let window = self.window.unwrap_or_else(known);

@@ -29,7 +29,8 @@ impl KeptMessages {
 
 /// The places of a conversation at which it can be cut.
 pub(crate) struct Outline {
-    /// The messages before which it can be cut, in order. Nothing before a cut belongs to what follows.
+    /// The messages before which it can be cut, in order. Nothing before a cut belongs to what
+    /// follows.
     cuts: Vec<usize>,
     /// The messages that begin a turn, in order.
     turns: Vec<usize>,
@@ -131,7 +132,8 @@ impl Outline {
         counts
     }
 
-    /// Returns the maximum that a conversation is shortened to, if it exceeds a limit of messages or turns.
+    /// Returns the maximum that a conversation is shortened to, if it exceeds a limit of messages
+    /// or turns.
     pub(crate) fn target_count(&self, keep: &Keep) -> Option<u64> {
         let (present, max) = match keep.limit {
             KeepLimit::Messages(max) => (self.count, max),
@@ -147,7 +149,8 @@ impl Outline {
     }
 }
 
-/// Returns true for a message that a user has sent. Notes of the application are written in the user's place.
+/// Returns true for a message that a user has sent. Notes of the application are written in the
+/// user's place.
 pub(crate) fn is_prompt(message: &Message) -> bool {
     let Message::User(said) = message else {
         return false;
@@ -156,7 +159,8 @@ pub(crate) fn is_prompt(message: &Message) -> bool {
     !text.starts_with("[decision ") && !text.starts_with("[Note by the application")
 }
 
-/// Returns the place of the last result of each message with calls. A result belongs to the latest open call with its id.
+/// Returns the place of the last result of each message with calls. A result belongs to the latest
+/// open call with its id.
 fn last_results(messages: &[Message]) -> HashMap<usize, usize> {
     let mut open = HashMap::<&str, Vec<usize>>::new();
     let mut last = HashMap::new();

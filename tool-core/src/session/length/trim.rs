@@ -9,7 +9,8 @@ use crate::session::message::Message;
 use std::ops::Range;
 
 impl History {
-    /// Removes the oldest part of a history that is longer than it should be. Returns what was removed.
+    /// Removes the oldest part of a history that is longer than it should be. Returns what was
+    /// removed.
     ///
     /// ```
     /// use tool_core::session::{History, Keep, Message};

@@ -14,12 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// The name under which calls of unknown tools are counted together, so that invented names create no series.
+/// The name under which calls of unknown tools are counted together, so that invented names create
+/// no series.
 pub(crate) const UNKNOWN: &str = "unknown";
 
 /// The calls of one session: how many were answered, and the most recent ones.
 ///
-/// Every call is written here, so its arguments are copied as they came and redacted when they are read.
+/// Every call is written here, so its arguments are copied as they came and redacted when they are
+/// read.
 pub(crate) struct CallLog {
     log: Mutex<Log>,
     /// The most bytes that the entries take.
@@ -28,8 +30,8 @@ pub(crate) struct CallLog {
     spare: Arc<SpareBytes>,
 }
 
-/// The bytes that the logs of many sessions may take together, beyond the [`OWN_BYTES`] of each. So a long session keeps
-/// hundreds of calls, and very many sessions keep some each.
+/// The bytes that the logs of many sessions may take together, beyond the [`OWN_BYTES`] of each. So
+/// a long session keeps hundreds of calls, and very many sessions keep some each.
 pub(crate) struct SpareBytes(AtomicUsize);
 
 impl Default for SpareBytes {
@@ -53,8 +55,9 @@ struct Log {
     answered: u64,
     failed: u64,
     audit: AuditLog,
-    /// One entry after another: a header of [`HEADER`] bytes, the tool's name, and the beginning of the arguments. A ring, so
-    /// that the newest entry takes the place of the oldest ones and no other is moved.
+    /// One entry after another: a header of [`HEADER`] bytes, the tool's name, and the beginning of
+    /// the arguments. A ring, so that the newest entry takes the place of the oldest ones and no
+    /// other is moved.
     entries: VecDeque<u8>,
 }
 
@@ -139,7 +142,8 @@ impl<'a> AnsweredCall<'a> {
 const HEADER: usize = 16;
 /// The most bytes of a call's arguments that are kept.
 const MAX_ARGUMENTS: usize = 256;
-/// The bytes that each log may take. They are allocated at once, as each growth would copy the entries.
+/// The bytes that each log may take. They are allocated at once, as each growth would copy the
+/// entries.
 const OWN_BYTES: usize = 1_024;
 
 impl CallLog {
@@ -234,7 +238,8 @@ fn calls_in(entries: &[u8]) -> impl Iterator<Item = AnsweredCall<'_>> {
 }
 
 impl Log {
-    /// Drops the oldest entries or enlarges the buffer, so that `needed` more bytes fit into `limit`.
+    /// Drops the oldest entries or enlarges the buffer, so that `needed` more bytes fit into
+    /// `limit`.
     #[cold]
     fn make_room(&mut self, needed: usize, limit: usize, spare: &SpareBytes) {
         let granted = self.entries.capacity().max(OWN_BYTES.min(limit));
@@ -271,8 +276,8 @@ impl Log {
     }
 }
 
-/// Encodes an entry's header: the length of the text (2 bytes), the error (1), the truncation (1), the length of the name
-/// (4), the turn (4) and the duration (4).
+/// Encodes an entry's header: the length of the text (2 bytes), the error (1), the truncation (1),
+/// the length of the name (4), the turn (4) and the duration (4).
 #[inline]
 fn header(call: &AnsweredCall<'_>, text: &str) -> [u8; HEADER] {
     let length = u16::try_from(text.len()).unwrap_or(0);
@@ -332,8 +337,9 @@ pub struct SessionCall {
     pub tool: String,
     /// The turn in which the call was answered, counted from 0.
     pub turn: u64,
-    /// The arguments as JSON text, redacted by the policy's [`Redaction`]. Arguments that are not JSON are described in a
-    /// JSON string. Of arguments that were too long to keep, a JSON string holds the beginning and `...`.
+    /// The arguments as JSON text, redacted by the policy's [`Redaction`]. Arguments that are not
+    /// JSON are described in a JSON string. Of arguments that were too long to keep, a JSON string
+    /// holds the beginning and `...`.
     #[serde(serialize_with = "as_json", deserialize_with = "from_json")]
     pub arguments: String,
     /// The time from call to answer.

@@ -1,4 +1,5 @@
-//! Tokens in a model's context window: what a session starts with, and the most that its model has seen.
+//! Tokens in a model's context window: what a session starts with, and the most that its model has
+//! seen.
 
 use crate::session::metrics::tool_stats::estimated_tokens;
 use crate::text::characters;
@@ -6,12 +7,14 @@ use crate::tool::ToolDefinition;
 use serde::Serialize;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Tokens of a context window: estimates of what a session starts with, and the counts that providers have reported.
+/// Tokens of a context window: estimates of what a session starts with, and the counts that
+/// providers have reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct ContextMetrics {
-    /// The tokens that a session starts with: the sum of `system_prompt_tokens` and `tool_decl_tokens`.
+    /// The tokens that a session starts with: the sum of `system_prompt_tokens` and
+    /// `tool_decl_tokens`.
     pub session_init_tokens: u64,
     /// The system prompt given by the host, otherwise the instructions about the tools.
     pub system_prompt_tokens: u64,

@@ -1,4 +1,5 @@
-//! Measurements of calls, sessions and contexts, which are always collected and computed when they are read.
+//! Measurements of calls, sessions and contexts, which are always collected and computed when they
+//! are read.
 
 pub(crate) mod call_log;
 pub(crate) mod context;

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 impl Metrics {
-    /// Writes the metrics in Prometheus's text format, version 0.0.4. Quantiles cover the last 1,000 responses; sums and
-    /// counts cover all.
+    /// Writes the metrics in Prometheus's text format, version 0.0.4. Quantiles cover the last
+    /// 1,000 responses; sums and counts cover all.
     pub fn prometheus(&self) -> String {
         let mut text = PrometheusText::new();
         text.family(
@@ -195,7 +195,8 @@ impl PrometheusText {
         let _ = writeln!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}");
     }
 
-    /// Adds a sample with its labels. Control characters in label values become U+FFFD, as the format cannot escape them.
+    /// Adds a sample with its labels. Control characters in label values become U+FFFD, as the
+    /// format cannot escape them.
     pub fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: impl fmt::Display) {
         self.0.push_str(name);
         for (index, (label, value)) in labels.iter().enumerate() {

@@ -41,7 +41,8 @@ use std::time::Duration;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Metrics {
-    /// The tools that were called, by name. Calls of unknown names are counted together as `unknown`.
+    /// The tools that were called, by name. Calls of unknown names are counted together as
+    /// `unknown`.
     pub tools: BTreeMap<String, ToolMetrics>,
     /// The context of the most recently opened session, and the peak of all sessions.
     pub context: ContextMetrics,

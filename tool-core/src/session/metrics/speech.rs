@@ -21,7 +21,8 @@ pub enum SpeechEvent {
     Interrupted,
 }
 
-/// The speech of a session in this process. Serialises with seconds of audio, and milliseconds until the first audio.
+/// The speech of a session in this process. Serialises with seconds of audio, and milliseconds
+/// until the first audio.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

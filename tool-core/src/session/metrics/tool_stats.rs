@@ -36,8 +36,8 @@ struct Sample {
     characters: u32,
 }
 
-/// The measurements of one tool. Percentiles and averages cover the last 1,000 responses; counts and sums cover all of them
-/// since the runtime was built.
+/// The measurements of one tool. Percentiles and averages cover the last 1,000 responses; counts
+/// and sums cover all of them since the runtime was built.
 ///
 /// A refused call is not a response: its tool did not run. It is counted by [`refusals`](Self::refusals) alone.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -47,8 +47,8 @@ pub struct ToolMetrics {
     pub calls: u64,
     /// The calls that ran and failed, by error type.
     pub errors: BTreeMap<&'static str, u64>,
-    /// The calls that did not run, by error type: their arguments were invalid, a limit was reached, or a person must
-    /// approve them first, for example.
+    /// The calls that did not run, by error type: their arguments were invalid, a limit was
+    /// reached, or a person must approve them first, for example.
     pub refusals: BTreeMap<&'static str, u64>,
     /// The calls that took longer than the policy's soft limit.
     pub slow_calls: u64,
@@ -94,7 +94,8 @@ pub struct TokenMetrics {
 }
 
 impl ToolStats {
-    /// Counts an answer. Returns the 95th percentile of response sizes when this answer raised it above the limit.
+    /// Counts an answer. Returns the 95th percentile of response sizes when this answer raised it
+    /// above the limit.
     #[inline]
     pub(crate) fn record(&self, call: &AnsweredCall<'_>, characters: u32) -> Option<u32> {
         let recorded = &mut *self.0.lock();
@@ -204,8 +205,8 @@ struct SizeAlert {
 }
 
 impl SizeAlert {
-    /// Accounts for a new size and the size that it evicted, in a window that now holds `len` sizes. Returns true when
-    /// the percentile crosses the limit upwards.
+    /// Accounts for a new size and the size that it evicted, in a window that now holds `len`
+    /// sizes. Returns true when the percentile crosses the limit upwards.
     fn update(&mut self, added: u32, evicted: Option<u32>, len: usize) -> bool {
         self.large += usize::from(added > LARGE_RESULT);
         self.large -= usize::from(evicted.is_some_and(|size| size > LARGE_RESULT));
@@ -251,8 +252,8 @@ pub(crate) fn estimated_tokens(characters: u32) -> u32 {
 
 /// The statistics of tools by name. Tools of one name share one entry.
 ///
-/// A name stays known when no session uses it any more, so that its counts never go backwards. Past 1,024 names, those
-/// that neither the runtime nor a session uses are dropped.
+/// A name stays known when no session uses it any more, so that its counts never go backwards. Past
+/// 1,024 names, those that neither the runtime nor a session uses are dropped.
 #[derive(Default)]
 pub(crate) struct StatsByName(Mutex<HashMap<Box<str>, NamedStats>>);
 
@@ -266,7 +267,8 @@ struct NamedStats {
 const MAX_UNUSED_NAMES: usize = 1_024;
 
 impl StatsByName {
-    /// Returns the statistics of a tool of the runtime, or of a session's own tool. Those of a new name are empty.
+    /// Returns the statistics of a tool of the runtime, or of a session's own tool. Those of a new
+    /// name are empty.
     pub(crate) fn get_or_insert(&self, name: &str, is_own: bool) -> Arc<ToolStats> {
         let mut by_name = self.0.lock();
         let may_grow = by_name.len() >= MAX_UNUSED_NAMES && !by_name.contains_key(name);
@@ -381,7 +383,8 @@ mod tests {
         assert!(Arc::ptr_eq(&used, &by_name.get_or_insert("used", true)));
     }
 
-    /// The answers after which the percentile, computed from scratch after each of them, has crossed the limit.
+    /// The answers after which the percentile, computed from scratch after each of them, has
+    /// crossed the limit.
     fn crossings(sizes: &[u32]) -> Vec<usize> {
         let above = |end: usize| {
             let mut window = sizes[end.saturating_sub(WINDOW)..end].to_vec();

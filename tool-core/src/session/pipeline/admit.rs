@@ -24,7 +24,8 @@ use tracing::Instrument;
 /// Decides for the wrapper, once it has decoded the arguments, if the method runs at once.
 pub(crate) struct AdmissionGate<'a> {
     pub(crate) call: &'a GovernedCall<'a>,
-    /// True if an admitted call still has to wait for a hook, the journal, a thread, or a cached result.
+    /// True if an admitted call still has to wait for a hook, the journal, a thread, or a cached
+    /// result.
     defers_admitted: bool,
     /// One more than the turn in which the call was admitted; 0 before.
     turn: AtomicU64,
@@ -127,8 +128,8 @@ impl<'a> AdmissionGate<'a> {
         )
     }
 
-    /// Waits for the verdict on a call that the gate has stopped. Returns the guard of the call's charge, or `None` if the call
-    /// needs approval first.
+    /// Waits for the verdict on a call that the gate has stopped. Returns the guard of the call's
+    /// charge, or `None` if the call needs approval first.
     pub(crate) async fn wait(&self, text: &str) -> Result<Option<RefundGuard>, ToolError> {
         let call = self.call;
         let deferral = self.take_deferral();
@@ -165,7 +166,8 @@ impl<'a> AdmissionGate<'a> {
         }
     }
 
-    /// Answers a call whose context parameter could not be provided, so that the method did not run.
+    /// Answers a call whose context parameter could not be provided, so that the method did not
+    /// run.
     pub(crate) async fn without_context(&self, error: ToolError) -> ToolResponse {
         let call = self.call;
         RefundGuard::new(call.session, call.tool, self.turn())
@@ -180,8 +182,8 @@ impl<'a> AdmissionGate<'a> {
         self.apply(verdict, admission.charge)
     }
 
-    /// Asks the store to charge a call. The question runs in its own task, so that a charge is refunded even if it comes
-    /// after the deadline, or after the caller is gone.
+    /// Asks the store to charge a call. The question runs in its own task, so that a charge is
+    /// refunded even if it comes after the deadline, or after the caller is gone.
     async fn charge(&self, text: &str, charge: Charge) -> Result<RefundGuard, ToolError> {
         let call = self.call;
         let session = Arc::clone(call.session);
@@ -194,7 +196,8 @@ impl<'a> AdmissionGate<'a> {
                 let arguments =
                     Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
                 let admission = admission(session.policy_of(mode), &tool, arguments, charge, began);
-                // The amounts of earlier calls have to be charged first, or the caps would not count them.
+                // The amounts of earlier calls have to be charged first, or the caps would not
+                // count them.
                 let settled =
                     OptionFuture::from(admission.caps.map(|_| session.payers().account.settle()))
                         .await;

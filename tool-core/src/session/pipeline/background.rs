@@ -12,8 +12,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Makes a call whose first update, or else its result, is its answer. After an update the tool goes on in the background, and its
-/// later updates and its result are further answers.
+/// Makes a call whose first update, or else its result, is its answer. After an update the tool
+/// goes on in the background, and its later updates and its result are further answers.
 ///
 /// The end of the session waits until the result is among them.
 pub(crate) async fn call_in_background(

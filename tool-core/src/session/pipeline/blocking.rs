@@ -20,8 +20,8 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// Runs a tool that blocks its thread on a bounded pool, so that other calls continue. When such a call times out or is
-/// cancelled, its work continues and is counted as detached.
+/// Runs a tool that blocks its thread on a bounded pool, so that other calls continue. When such a
+/// call times out or is cancelled, its work continues and is counted as detached.
 pub(crate) async fn run(
     gate: &AdmissionGate<'_>,
     text: &str,
@@ -67,7 +67,8 @@ pub(crate) async fn run(
         let frame = answer.frame(&text, &settings, true, None, &progress);
         let call = BareCall(answer);
         let mut driven = pin!(drive(&call, &frame, began));
-        // A tool that blocks its thread may itself block on a future, so it starts outside of `block_on`.
+        // A tool that blocks its thread may itself block on a future, so it starts outside of
+        // `block_on`.
         let ended = match driven.as_mut().now_or_never() {
             Some(ended) => ended,
             None => handle.block_on(driven),
@@ -99,8 +100,8 @@ struct BlockingEnd {
     has_run: bool,
 }
 
-/// Waits for a thread: first of the session's share, so that only as many calls of a session as it has wait among those of
-/// other sessions.
+/// Waits for a thread: first of the session's share, so that only as many calls of a session as it
+/// has wait among those of other sessions.
 async fn acquire_thread(
     call: &GovernedCall<'_>,
     pools: [&ThreadPool; 2],
@@ -119,8 +120,8 @@ async fn acquire_thread(
     Ok(permits)
 }
 
-/// The caller of a blocking tool. Dropped while the work still runs, it leaves the work a token of each pool's `detached`
-/// tracker, which counts the work until its end.
+/// The caller of a blocking tool. Dropped while the work still runs, it leaves the work a token of
+/// each pool's `detached` tracker, which counts the work until its end.
 struct BlockingCaller<'a> {
     work: Weak<OnceLock<[TaskTrackerToken; 2]>>,
     pools: [&'a ThreadPool; 2],

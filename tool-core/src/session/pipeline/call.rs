@@ -1,4 +1,5 @@
-//! The way of a governed call, as a table of contents: [`run`](GovernedCall::run) for a call that runs at once, and
+//! The way of a governed call, as a table of contents: [`run`](GovernedCall::run) for a call that
+//! runs at once, and
 //! [`run_deferred`](GovernedCall::run_deferred) for one that has to wait. Both go from the admission to the response, and each step is a
 //! file of this folder.
 
@@ -91,10 +92,12 @@ pub(crate) async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolR
 }
 
 impl GovernedCall<'_> {
-    /// Takes the call from its arrival to its response. What few calls need is boxed, so that it does not enlarge the future of
-    /// every call, and the response exists after the last wait of most calls, so that it is not kept in a future.
+    /// Takes the call from its arrival to its response. What few calls need is boxed, so that it
+    /// does not enlarge the future of every call, and the response exists after the last wait of
+    /// most calls, so that it is not kept in a future.
     async fn run(&self, place: &mut CallInProgress<'_>) -> ToolResponse {
-        // Check the mode, the depth, the cost of the callers, and the turn among the session's other calls.
+        // Check the mode, the depth, the cost of the callers, and the turn among the session's
+        // other calls.
         let may_run = match self.may_run(place) {
             Ok(false) => Box::pin(self.wait_to_run(place)).await,
             at_once => at_once.map(drop),
@@ -103,7 +106,8 @@ impl GovernedCall<'_> {
             return Box::pin(record::unrun(self, error)).await;
         }
 
-        // Admit and start: the tool decodes its arguments and asks the gate. If the gate admits the call, the method runs.
+        // Admit and start: the tool decodes its arguments and asks the gate. If the gate admits the
+        // call, the method runs.
         let gate = AdmissionGate::new(self);
         let arguments = self.request.arguments();
         let settings = self.settings();
@@ -131,7 +135,8 @@ impl GovernedCall<'_> {
         Box::pin(record::recorded(self, &gate, ready(response))).await
     }
 
-    /// Makes a call whose method did not run at the first start: its arguments need a repair, or it has to wait.
+    /// Makes a call whose method did not run at the first start: its arguments need a repair, or it
+    /// has to wait.
     async fn run_rejected(&self, gate: &AdmissionGate<'_>, rejection: Rejection) -> ToolResponse {
         match rejection {
             Rejection::NotAdmitted => self.run_deferred(gate, self.request.arguments()).await,
@@ -142,7 +147,8 @@ impl GovernedCall<'_> {
         }
     }
 
-    /// Repairs arguments that did not decode, and makes the call with them, or refuses it with every problem.
+    /// Repairs arguments that did not decode, and makes the call with them, or refuses it with
+    /// every problem.
     async fn run_repaired(
         &self,
         gate: &AdmissionGate<'_>,
@@ -179,10 +185,11 @@ impl GovernedCall<'_> {
         response
     }
 
-    /// Makes a call that the gate has stopped, because something has to be awaited before the method runs. Its arguments were
-    /// decoded from `text`, so they are known to be valid.
+    /// Makes a call that the gate has stopped, because something has to be awaited before the
+    /// method runs. Its arguments were decoded from `text`, so they are known to be valid.
     async fn run_deferred(&self, gate: &AdmissionGate<'_>, text: &str) -> ToolResponse {
-        // Admit, if the store can only be awaited. Confirm: without an approval the call ends here, and comes again with it.
+        // Admit, if the store can only be awaited. Confirm: without an approval the call ends here,
+        // and comes again with it.
         let refund = match gate.wait(text).await {
             Ok(Some(refund)) => refund,
             Ok(None) => return confirm::request_approval(self, text).await,
@@ -212,8 +219,9 @@ impl GovernedCall<'_> {
         response
     }
 
-    /// Waits for the hooks before the call, redeems its approval and records its start in the journal. Returns the call's claim in the
-    /// journal, or the response of a call that does not run.
+    /// Waits for the hooks before the call, redeems its approval and records its start in the
+    /// journal. Returns the call's claim in the journal, or the response of a call that does not
+    /// run.
     async fn prepare(
         &self,
         hooked: &HookedCall<'_>,
@@ -255,7 +263,8 @@ fn call_scope(
     began: CallInstant,
 ) -> CallContext {
     let progress = progress_of(session, &call, began);
-    // What the tool has spawned ends with the call, and the host's token may be that of other calls, too.
+    // What the tool has spawned ends with the call, and the host's token may be that of other
+    // calls, too.
     let cancellation = call.cancellation().map(CancellationToken::child_token);
     let limit = time_limit(session.policy(), tool);
     CallContext {

@@ -1,5 +1,5 @@
-//! The checks before a call's arguments are read: its mode, its depth, the cost of its callers, and its turn among the calls of its
-//! session.
+//! The checks before a call's arguments are read: its mode, its depth, the cost of its callers, and
+//! its turn among the calls of its session.
 
 use crate::call::{ErrorKind, Mode, ToolError};
 use crate::session::calls_in_progress::CallInProgress;
@@ -19,7 +19,8 @@ impl GovernedCall<'_> {
         if self.request.is_cancelled() {
             return Err(self.cancelled().did_not_run());
         }
-        // A nested call uses its parent's permit, and a control tool must not wait for the calls that it cancels.
+        // A nested call uses its parent's permit, and a control tool must not wait for the calls
+        // that it cancels.
         let needs_none = self.request.depth() > 0 || self.session.tools.is_control_tool(self.index);
         Ok(needs_none || place.try_run(self.definition().options.annotations.sequential))
     }

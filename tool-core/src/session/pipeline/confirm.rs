@@ -18,7 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Denies the call that waits under a token, by the decision of a person or because no person has decided.
+/// Denies the call that waits under a token, by the decision of a person or because no person has
+/// decided.
 pub(crate) async fn deny(
     session: &SessionInner,
     token: &str,
@@ -135,7 +136,8 @@ pub(crate) async fn outcome(session: &SessionInner, asked: &Confirmation) -> Opt
     if is_over { None } else { response.await.ok() }
 }
 
-/// Checks that the tools have the settings with which the call was requested, as the person has approved no others.
+/// Checks that the tools have the settings with which the call was requested, as the person has
+/// approved no others.
 pub(crate) fn check_settings(
     session: &SessionInner,
     pending: &PendingCall,
@@ -163,8 +165,8 @@ pub(crate) fn response_without_call(error: ToolError) -> ToolResponse {
     ToolResponse::refused(&ToolCall::new("", "", ""), error, CallInstant::now())
 }
 
-/// Returns the error of a token under which no call waits. It gives one message for all causes, so that a caller cannot
-/// probe for tokens.
+/// Returns the error of a token under which no call waits. It gives one message for all causes, so
+/// that a caller cannot probe for tokens.
 pub(crate) fn no_pending_call() -> ToolError {
     let message = "no call waits under this token: it was used, it has expired, or it is not for this session";
     ToolError::new(ErrorKind::NotFound, message, false)

@@ -13,7 +13,8 @@ use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
 pin_project! {
-    /// Ends at the deadline of a call and a grace. While the tool waits for the user, the deadline moves.
+    /// Ends at the deadline of a call and a grace. While the tool waits for the user, the deadline
+    /// moves.
     pub(crate) struct Deadline<'a> {
         questions: Option<&'a OnceLock<Arc<CallQuestions>>>,
         // The end of the call if the user takes no time.
@@ -52,7 +53,8 @@ impl Future for Deadline<'_> {
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let mut this = self.project();
         loop {
-            // Asked of the clock too, because a timer that is polled after a future which was busy may not have fired yet.
+            // Asked of the clock too, because a timer that is polled after a future which was busy
+            // may not have fired yet.
             if this.timer.as_mut().poll(cx).is_pending() && Instant::now() < *this.until {
                 return Poll::Pending;
             }

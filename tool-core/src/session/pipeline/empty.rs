@@ -24,8 +24,9 @@ pub(crate) fn counts_as_empty(call: &GovernedCall<'_>, response: &ToolResponse) 
         && !call.session.tools.is_control_tool(call.index)
 }
 
-/// Returns true if the data is the answer of the tool, although it is empty. The success of a tool that returns `()`, that wants no
-/// reply or that asks for intents has no data, and content parts are read in place of it.
+/// Returns true if the data is the answer of the tool, although it is empty. The success of a tool
+/// that returns `()`, that wants no reply or that asks for intents has no data, and content parts
+/// are read in place of it.
 #[cold]
 fn is_meant_as_data(response: &ToolResponse, optional: Option<&OptionalMeta>) -> bool {
     let has_content = optional.is_some_and(|optional| !optional.content.is_empty());
@@ -35,8 +36,9 @@ fn is_meant_as_data(response: &ToolResponse, optional: Option<&OptionalMeta>) ->
         && !has_only_intents
 }
 
-/// Returns true if the JSON of a result is empty: `null`, a blank text, `[]`, `{}`, or an object with a collection among its
-/// members, all of them empty, where the other members are `null`, blank, `false` or zero.
+/// Returns true if the JSON of a result is empty: `null`, a blank text, `[]`, `{}`, or an object
+/// with a collection among its members, all of them empty, where the other members are `null`,
+/// blank, `false` or zero.
 ///
 /// The first member that is not empty decides, so a long result is seldom read to its end.
 pub(crate) fn is_empty(data: &str) -> bool {

@@ -1,5 +1,5 @@
-//! The entry of a call into its session: the host's layers, an answer in the background, a span and log lines. Most calls need none of
-//! them.
+//! The entry of a call into its session: the host's layers, an answer in the background, a span and
+//! log lines. Most calls need none of them.
 
 use crate::call::{ToolCall, ToolResponse};
 #[cfg(feature = "tower")]
@@ -21,7 +21,8 @@ use std::sync::Arc;
 pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     let is_plain =
         !session.runtime.has_layers() && session.background().is_none() && !is_observed(session);
-    // Most calls need none of the futures between, each of which would move the call and its response.
+    // Most calls need none of the futures between, each of which would move the call and its
+    // response.
     if is_plain {
         govern(session, call).await
     } else {
@@ -29,7 +30,8 @@ pub(crate) async fn call(session: &Arc<SessionInner>, call: ToolCall) -> ToolRes
     }
 }
 
-/// Makes a call that has to pass layers, or that may be answered in the background, or that is observed.
+/// Makes a call that has to pass layers, or that may be answered in the background, or that is
+/// observed.
 fn call_outside(session: &Arc<SessionInner>, call: ToolCall) -> BoxFuture<'_, ToolResponse> {
     #[cfg(feature = "tower")]
     if let Some(layers) = &session.runtime.layers {
@@ -85,7 +87,8 @@ pub(crate) async fn call_from_layers(
 }
 
 async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
-    // An approved call has a result in the conversation already, which its first update cannot become.
+    // An approved call has a result in the conversation already, which its first update cannot
+    // become.
     match session.background().filter(|_| call.approval().is_none()) {
         None => call_nested(session, call).await,
         Some(answers) => {

@@ -132,7 +132,8 @@ impl<'a> GovernedCall<'a> {
             .get()
     }
 
-    /// Returns the questions of the call to the user, if it has asked some, or could by the calls that it makes.
+    /// Returns the questions of the call to the user, if it has asked some, or could by the calls
+    /// that it makes.
     pub(crate) fn questions(&self) -> Option<&'a CallQuestions> {
         Some(self.scope()?.questions.get()?.as_ref())
     }
@@ -150,7 +151,8 @@ impl<'a> GovernedCall<'a> {
             .enter(self.running_call(None), self.epoch)
     }
 
-    /// Returns the call's entry among the running calls. The fingerprint is given for tools that mind duplicates.
+    /// Returns the call's entry among the running calls. The fingerprint is given for tools that
+    /// mind duplicates.
     pub(crate) fn running_call(&self, fingerprint: Option<u64>) -> RunningCall {
         let host = self.request.cancellation();
         RunningCall::new(
@@ -162,7 +164,8 @@ impl<'a> GovernedCall<'a> {
         )
     }
 
-    /// Checks that neither the session was interrupted nor the call cancelled while it waited to run.
+    /// Checks that neither the session was interrupted nor the call cancelled while it waited to
+    /// run.
     pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
         let is_wanted = self.session.running.epoch() == self.epoch && !self.request.is_cancelled();
         if is_wanted {
@@ -220,7 +223,8 @@ impl<'a> GovernedCall<'a> {
             && !self.session.tools.is_search(self.index)
     }
 
-    /// Returns the result of an equal call as this call's response, with a warning that names the other call.
+    /// Returns the result of an equal call as this call's response, with a warning that names the
+    /// other call.
     pub(crate) fn cached_result(&self, text: &str) -> Option<ToolResponse> {
         let ttl = self
             .policy
@@ -289,8 +293,8 @@ pub(crate) fn session_over() -> ToolError {
     ToolError::session_inactive("the session has ended; nothing was done")
 }
 
-/// Returns the canonical text of arguments as a model sent them, after repair. Arguments that cannot be repaired are
-/// returned unchanged.
+/// Returns the canonical text of arguments as a model sent them, after repair. Arguments that
+/// cannot be repaired are returned unchanged.
 pub(crate) fn canonical_sent_arguments(
     session: &SessionInner,
     tool: &FunctionTool,
@@ -306,8 +310,8 @@ pub(crate) fn canonical_sent_arguments(
     }
 }
 
-/// Returns the key that every attempt at the same call shares, in all processes. Another session gives another key, also one
-/// that is opened later under the same id.
+/// Returns the key that every attempt at the same call shares, in all processes. Another session
+/// gives another key, also one that is opened later under the same id.
 pub(crate) fn idempotency_key(
     session: &SessionInner,
     turn: u64,

@@ -1,4 +1,5 @@
-//! Waiting for the tool of a governed call: it is listed as running, so that it can be cancelled, and dropped at its deadline.
+//! Waiting for the tool of a governed call: it is listed as running, so that it can be cancelled,
+//! and dropped at its deadline.
 
 use crate::call::ToolError;
 use crate::session::pipeline::admit::AdmissionGate;
@@ -69,7 +70,8 @@ impl ToolCaller for GovernedTool<'_, '_> {
     }
 }
 
-/// Waits for a tool that was polled once. Its call is listed, so that it can be cancelled, and dropped at its deadline.
+/// Waits for a tool that was polled once. Its call is listed, so that it can be cancelled, and
+/// dropped at its deadline.
 async fn wait(gate: &AdmissionGate<'_>, tool: WaitingTool<'_>) -> ToolResult {
     let call = gate.call;
     let running = gate.take_running().unwrap_or_else(|| call.list());

@@ -122,7 +122,8 @@ pub(crate) async fn around_request<T: Send>(
         name,
         arguments: &arguments,
     };
-    // The work has a limit of its own, which waits for the user. Hooks have this time before it, and this time after it.
+    // The work has a limit of its own, which waits for the user. Hooks have this time before it,
+    // and this time after it.
     let limit = session.policy().deadline.saturating_add(HOOK_GRACE);
     let clock = HookClock(Mutex::new(Some(Instant::now())));
     let mut done = None;

@@ -8,8 +8,9 @@ use crate::session::pipeline::governed_call::{GovernedCall, idempotency_key};
 use crate::session::store::handle::within;
 use std::sync::Arc;
 
-/// Records that the call is about to run. Returns the call's claim, `None` without a journal, or the response of a call
-/// that does not run: it failed to be recorded, or an earlier process has started it.
+/// Records that the call is about to run. Returns the call's claim, `None` without a journal, or
+/// the response of a call that does not run: it failed to be recorded, or an earlier process has
+/// started it.
 pub(crate) async fn record_start<'a>(
     call: &GovernedCall<'a>,
     text: &str,
@@ -63,7 +64,8 @@ pub(crate) async fn record_end(call: &GovernedCall<'_>, response: &ToolResponse)
     }
 }
 
-/// Reserves the id of a recorded call while it runs: of two calls with one id, the journal could not tell which has ended.
+/// Reserves the id of a recorded call while it runs: of two calls with one id, the journal could
+/// not tell which has ended.
 pub(crate) struct JournalClaim<'a> {
     session: &'a SessionInner,
     id: Arc<str>,
@@ -89,7 +91,8 @@ impl Drop for JournalClaim<'_> {
     }
 }
 
-/// Takes what an earlier process recorded of this call. Taken once, so that a further call with the same id runs.
+/// Takes what an earlier process recorded of this call. Taken once, so that a further call with the
+/// same id runs.
 fn take_recovered(call: &GovernedCall<'_>, arguments: &str) -> Option<RecoveredCall> {
     let mut recovered = call.session.rare.get()?.recovered.lock();
     let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
@@ -100,7 +103,8 @@ fn take_recovered(call: &GovernedCall<'_>, arguments: &str) -> Option<RecoveredC
     Some(recovered.remove(index))
 }
 
-/// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs again.
+/// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs
+/// again.
 fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<ToolResponse> {
     if let Some(response) = recorded_response(found) {
         return Some(response);
@@ -119,7 +123,8 @@ fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<
     )
 }
 
-/// Returns the response that an earlier process recorded. One that cannot be read counts as missing.
+/// Returns the response that an earlier process recorded. One that cannot be read counts as
+/// missing.
 fn recorded_response(found: &RecoveredCall) -> Option<ToolResponse> {
     let text = found.response.as_deref()?;
     let mut response = serde_json::from_str::<ToolResponse>(text).ok()?;

@@ -1,4 +1,5 @@
-//! The meter of a call under caps: it sums up what the call costs and how long it runs, and charges the session.
+//! The meter of a call under caps: it sums up what the call costs and how long it runs, and charges
+//! the session.
 
 use crate::session::account::{Amount, Payment, RunningCosts};
 use crate::session::approvals::random;
@@ -16,8 +17,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-/// Sums up what a call costs. The span of the call holds it, and so does all work that runs inside of the span, also after
-/// the call was answered. Dropped, it charges what was not charged before.
+/// Sums up what a call costs. The span of the call holds it, and so does all work that runs inside
+/// of the span, also after the call was answered. Dropped, it charges what was not charged before.
 pub(crate) struct CallMeter {
     session: Arc<SessionInner>,
     tool: FunctionTool,
@@ -30,19 +31,21 @@ pub(crate) struct CallMeter {
 
 #[derive(Default)]
 struct Tally {
-    /// The costs in picodollars that each of the session's payers pays for the call. A usage that was observed may be taken
-    /// back, once it is recorded.
+    /// The costs in picodollars that each of the session's payers pays for the call. A usage that
+    /// was observed may be taken back, once it is recorded.
     own: [i128; 2],
     /// The same with the calls that it makes, which charge their own cost.
     total: i128,
     /// The cap on the call.
     limit: Option<Cost>,
-    /// The rest of the caps that each payer has, and the costs of its calls that were charged by then.
+    /// The rest of the caps that each payer has, and the costs of its calls that were charged by
+    /// then.
     left: [Option<(Cost, i128)>; 2],
     charged: [Cost; 2],
     /// The turn in which the call was admitted.
     turn: Option<u64>,
-    /// The time since which the call runs and was not charged. None of a nested call, which runs in the time of its caller.
+    /// The time since which the call runs and was not charged. None of a nested call, which runs in
+    /// the time of its caller.
     since: Option<Instant>,
     /// The tasks that the tool has spawned.
     tasks: Vec<AbortHandle>,
@@ -67,8 +70,9 @@ impl CallMeter {
         })
     }
 
-    /// Takes note that the call was admitted in a turn, and of what is left for it. The store does not know the costs of calls
-    /// that are still running: if they have used what is left, returns them as an error.
+    /// Takes note that the call was admitted in a turn, and of what is left for it. The store does
+    /// not know the costs of calls that are still running: if they have used what is left, returns
+    /// them as an error.
     pub(crate) fn admitted(&self, turn: u64, left: Allowance, is_nested: bool) -> Result<(), Cost> {
         let now = Instant::now();
         let mut tally = self.tally.lock();
@@ -128,7 +132,8 @@ impl CallMeter {
         )
     }
 
-    /// Takes the costs of a call that no store admitted from those that are running, as none of them is charged.
+    /// Takes the costs of a call that no store admitted from those that are running, as none of
+    /// them is charged.
     fn forget_uncharged(&self) {
         let tally = self.tally.lock();
         if tally.turn.is_none() {

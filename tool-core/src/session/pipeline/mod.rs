@@ -1,4 +1,5 @@
-//! The way of a governed call: admit, confirm, start, record, answer. Begin with [`call`], which is its table of contents.
+//! The way of a governed call: admit, confirm, start, record, answer. Begin with [`call`], which is
+//! its table of contents.
 //!
 //! | step | file |
 //! |---|---|
@@ -10,7 +11,8 @@
 //! | record: count the response, and carry out its intents | [`record`], [`empty`], [`journal`] |
 //! | answer calls that reach no tool | [`without_tool`] |
 //!
-//! All steps read [`governed_call`]. [`hooks`] runs the host's hooks, [`step`] makes the calls of one step of a model, and
+//! All steps read [`governed_call`]. [`hooks`] runs the host's hooks, [`step`] makes the calls of
+//! one step of a model, and
 //! [`run_context`] serves what a running tool asks of its session.
 
 pub(crate) mod admit;

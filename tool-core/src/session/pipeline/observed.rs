@@ -15,7 +15,8 @@ use tracing::Level;
 /// The most characters that are logged of arguments.
 const MAX_ARGUMENTS: usize = 4_000;
 
-/// Makes a call inside the layers, in a span and with log lines where they are wanted. A tool's own calls begin here.
+/// Makes a call inside the layers, in a span and with log lines where they are wanted. A tool's own
+/// calls begin here.
 pub(crate) async fn call_nested(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     if is_observed(session) {
         let observed = observe(session, call, |call| govern(session, call));
@@ -55,7 +56,8 @@ async fn observe<F: Future<Output = ToolResponse>>(
     spans::in_call_span(tool, Some(&call_id), work).await
 }
 
-/// The log lines of one call. Dropped before the call has completed, it logs that the call was dropped.
+/// The log lines of one call. Dropped before the call has completed, it logs that the call was
+/// dropped.
 struct CallLines(Option<CallFields>);
 
 struct CallFields {

@@ -23,8 +23,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::runtime::Handle;
 
-/// Records a call that has reached the gate, if that needs no waiting. Otherwise nothing is recorded, and the result is
-/// false.
+/// Records a call that has reached the gate, if that needs no waiting. Otherwise nothing is
+/// recorded, and the result is false.
 #[inline]
 pub(crate) fn record_now(
     call: &GovernedCall<'_>,
@@ -83,8 +83,8 @@ pub(crate) async fn unrun(call: &GovernedCall<'_>, error: ToolError) -> ToolResp
     response
 }
 
-/// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call was charged. A call that is
-/// audited has an entry in the audit log already.
+/// Counts the response to a call and runs the hooks after it. `turn` is the turn in which the call
+/// was charged. A call that is audited has an entry in the audit log already.
 async fn finish(
     call: &GovernedCall<'_>,
     turn: Option<u64>,
@@ -125,8 +125,8 @@ pub(crate) async fn keep(session: &SessionInner, call: &CallToKeep) {
     }
 }
 
-/// Counts the response, and returns the call if a store outside of this process has to keep it. Not inlined, as an `async`
-/// body would keep the intermediate values in its future.
+/// Counts the response, and returns the call if a store outside of this process has to keep it. Not
+/// inlined, as an `async` body would keep the intermediate values in its future.
 #[inline(never)]
 fn count(
     call: &GovernedCall<'_>,
@@ -185,7 +185,8 @@ fn count(
     kept_call(session, &answered, (!is_audited).then(entry))
 }
 
-/// Keeps the updates that no listener has heard. The call is answered, so it reports nothing any more.
+/// Keeps the updates that no listener has heard. The call is answered, so it reports nothing any
+/// more.
 #[cold]
 fn keep_updates(call: &GovernedCall<'_>, progress: &Progress) {
     progress.end();
@@ -202,7 +203,8 @@ fn keep_updates(call: &GovernedCall<'_>, progress: &Progress) {
     }
 }
 
-/// Returns the characters of the data or of the error's text, which take room in the model's context.
+/// Returns the characters of the data or of the error's text, which take room in the model's
+/// context.
 #[inline]
 fn size_for_model(response: &ToolResponse) -> u32 {
     let size = response.error().map_or_else(
@@ -295,7 +297,8 @@ pub(crate) async fn audit(session: &SessionInner, entry: AuditEntry) {
     }
 }
 
-/// Adds a warning to the response of a call that took longer than the policy's soft limit, and returns true.
+/// Adds a warning to the response of a call that took longer than the policy's soft limit, and
+/// returns true.
 #[inline]
 fn warn_if_slow(call: &GovernedCall<'_>, response: &mut ToolResponse) -> bool {
     let policy = call.policy;
@@ -334,7 +337,8 @@ fn add_slow_warning(
     response.optional_meta().warnings.push(warning);
 }
 
-/// Records the outcome of the call in the store, with its entry in the audit log. Returns false if the store failed.
+/// Records the outcome of the call in the store, with its entry in the audit log. Returns false if
+/// the store failed.
 async fn settle(
     call: &GovernedCall<'_>,
     turn: u64,

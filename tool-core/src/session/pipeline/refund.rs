@@ -10,7 +10,8 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tracing::Instrument;
 
-/// Refunds a call's budget when it is dropped, unless the call runs. This holds even if the caller is gone.
+/// Refunds a call's budget when it is dropped, unless the call runs. This holds even if the caller
+/// is gone.
 pub(crate) struct RefundGuard {
     session: Arc<SessionInner>,
     tool: FunctionTool,
@@ -33,7 +34,8 @@ impl RefundGuard {
         *self.turn.lock() = None;
     }
 
-    /// Refunds the budget and waits for the store, unless the call has run. A call that has not run took no time.
+    /// Refunds the budget and waits for the store, unless the call has run. A call that has not run
+    /// took no time.
     pub(crate) async fn refund(mut self, meter: Option<&CallMeter>) {
         if let Some(meter) = meter.filter(|_| self.turn.get_mut().is_some()) {
             meter.did_not_run();

@@ -79,7 +79,8 @@ fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> boo
             || session.tools.find(one.name()).is_some_and(are_equal))
 }
 
-/// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some providers repeat ids.
+/// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some
+/// providers repeat ids.
 pub(crate) fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
     let known = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
     let mut taken = calls

@@ -1,5 +1,5 @@
-//! Answers to calls that reach no tool: the session is over, the name is unknown, a step has too many calls, a layer refused the call, or
-//! a person denied it.
+//! Answers to calls that reach no tool: the session is over, the name is unknown, a step has too
+//! many calls, a layer refused the call, or a person denied it.
 
 use crate::call::response::shorten_name;
 use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
@@ -101,7 +101,8 @@ pub(crate) async fn count_without_tool(
     response
 }
 
-/// Records a call that was refused before its tool was asked for. A store outside of this process keeps it later.
+/// Records a call that was refused before its tool was asked for. A store outside of this process
+/// keeps it later.
 pub(crate) fn record_refusal(
     session: &Arc<SessionInner>,
     call: &ToolCall,
@@ -112,8 +113,8 @@ pub(crate) fn record_refusal(
     }
 }
 
-/// Counts a call that was refused before its tool was asked for, and adds it to the audit log. Returns the call if a store outside of
-/// this process has to keep it.
+/// Counts a call that was refused before its tool was asked for, and adds it to the audit log.
+/// Returns the call if a store outside of this process has to keep it.
 fn count_refusal(
     session: &SessionInner,
     call: &ToolCall,
@@ -143,8 +144,8 @@ fn count_refusal(
     None
 }
 
-/// Counts the refusal of a call that a person has denied, and adds it to the audit log. The call itself was counted when it asked
-/// for approval.
+/// Counts the refusal of a call that a person has denied, and adds it to the audit log. The call
+/// itself was counted when it asked for approval.
 pub(crate) async fn count_denial(
     session: &SessionInner,
     index: usize,

@@ -92,7 +92,8 @@ pub(crate) struct RecordHandle {
     deadline: Duration,
 }
 
-/// Declares the asynchronous operations of [`DynRecord`] and forwards those of [`RecordHandle`] to it.
+/// Declares the asynchronous operations of [`DynRecord`] and forwards those of [`RecordHandle`] to
+/// it.
 macro_rules! operations {
     ($($name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
         /// A [`SessionRecord`] of any type.
@@ -183,7 +184,8 @@ impl RecordHandle {
         self.record.admit(call).await
     }
 
-    /// Settles a call if the session is in memory. Otherwise returns `None`, and the caller must wait for
+    /// Settles a call if the session is in memory. Otherwise returns `None`, and the caller must
+    /// wait for
     /// [`settle`](Self::settle).
     pub(crate) fn settle_now(&self, settlement: &Settlement<'_>) -> Option<()> {
         self.memory

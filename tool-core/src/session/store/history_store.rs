@@ -12,12 +12,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// Keeps conversations, each for one principal. [`MemoryStore`](crate::session::MemoryStore) is one; `tool-adapters` has
-/// stores over SQLite, PostgreSQL and Redis.
+/// Keeps conversations, each for one principal. [`MemoryStore`](crate::session::MemoryStore) is
+/// one; `tool-adapters` has stores over SQLite, PostgreSQL and Redis.
 ///
-/// Appending costs the same however long the conversation is: messages that are stored are never written again. A writer
-/// says how many messages it knows, so that two writers cannot mix their messages. A conversation of another principal is
-/// as if it was not there. Each operation takes effect as a whole or not at all.
+/// Appending costs the same however long the conversation is: messages that are stored are never
+/// written again. A writer says how many messages it knows, so that two writers cannot mix their
+/// messages. A conversation of another principal is as if it was not there. Each operation takes
+/// effect as a whole or not at all.
 ///
 /// ```
 /// use tool_core::session::{ConversationKey, HistoryStore, HistoryStoreError, MemoryStore, Message};
@@ -41,10 +42,11 @@ use thiserror::Error;
 /// # }
 /// ```
 ///
-/// Implementations write each method as an `async fn`. [`crate::testing::history`] is the test suite that a store must pass.
+/// Implementations write each method as an `async fn`. [`crate::testing::history`] is the test
+/// suite that a store must pass.
 pub trait HistoryStore: Send + Sync + 'static {
-    /// Adds messages to a conversation that has `expected` messages, and returns how many it has then. A conversation that is
-    /// not there has none: the first append creates it.
+    /// Adds messages to a conversation that has `expected` messages, and returns how many it has
+    /// then. A conversation that is not there has none: the first append creates it.
     fn append(
         &self,
         key: &ConversationKey,
@@ -59,8 +61,8 @@ pub trait HistoryStore: Send + Sync + 'static {
         from: u64,
     ) -> impl Future<Output = Result<Option<StoredConversation>, HistoryStoreError>> + Send;
 
-    /// Lists at most `limit` conversations of a principal, beginning after a place in the list. The conversation that was
-    /// used last comes first.
+    /// Lists at most `limit` conversations of a principal, beginning after a place in the list. The
+    /// conversation that was used last comes first.
     fn list(
         &self,
         principal: &str,
@@ -68,16 +70,17 @@ pub trait HistoryStore: Send + Sync + 'static {
         limit: u32,
     ) -> impl Future<Output = Result<Vec<ConversationSummary>, HistoryStoreError>> + Send;
 
-    /// Replaces what the host keeps beside the messages, and creates the conversation if it is not there.
+    /// Replaces what the host keeps beside the messages, and creates the conversation if it is not
+    /// there.
     fn describe(
         &self,
         key: &ConversationKey,
         info: &ConversationInfo,
     ) -> impl Future<Output = Result<(), HistoryStoreError>> + Send;
 
-    /// Creates a conversation of the same principal under the id `branch`, with the first `at` messages and with the info
-    /// but for the session, and returns how many messages it has. If the last of them is a call, its results are taken too:
-    /// a call and its results stay together.
+    /// Creates a conversation of the same principal under the id `branch`, with the first `at`
+    /// messages and with the info but for the session, and returns how many messages it has. If the
+    /// last of them is a call, its results are taken too: a call and its results stay together.
     fn branch(
         &self,
         key: &ConversationKey,
@@ -91,8 +94,9 @@ pub trait HistoryStore: Send + Sync + 'static {
         key: &ConversationKey,
     ) -> impl Future<Output = Result<bool, HistoryStoreError>> + Send;
 
-    /// Deletes the conversations of all principals that were not used since a time, in milliseconds since 1970 by the store's
-    /// clock. Returns their number. Conversations do not expire by themselves.
+    /// Deletes the conversations of all principals that were not used since a time, in milliseconds
+    /// since 1970 by the store's clock. Returns their number. Conversations do not expire by
+    /// themselves.
     fn delete_unused(
         &self,
         since: u64,
@@ -100,8 +104,8 @@ pub trait HistoryStore: Send + Sync + 'static {
 }
 
 object_safe! {
-    /// The object-safe form of [`HistoryStore`]: the same methods with boxed futures. Every store implements it, and so does
-    /// an `Arc` of a store or of a `dyn DynHistoryStore`.
+    /// The object-safe form of [`HistoryStore`]: the same methods with boxed futures. Every store
+    /// implements it, and so does an `Arc` of a store or of a `dyn DynHistoryStore`.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -121,7 +125,8 @@ object_safe! {
     delete_unused(since: u64) -> u64;
 }
 
-/// The id of a conversation and the principal whose it is. Two principals may use the same id for two conversations.
+/// The id of a conversation and the principal whose it is. Two principals may use the same id for
+/// two conversations.
 ///
 /// ```
 /// use tool_core::session::ConversationKey;
@@ -157,7 +162,8 @@ impl ConversationKey {
         &self.principal
     }
 
-    /// Checks that an id has 1 to 512 bytes, and the principal at most 512. For stores, which call it first.
+    /// Checks that an id has 1 to 512 bytes, and the principal at most 512. For stores, which call
+    /// it first.
     pub fn check(&self) -> Result<(), HistoryStoreError> {
         let is_valid = !self.id.is_empty()
             && self.id.len() <= MAX_ID_BYTES
@@ -170,7 +176,8 @@ impl ConversationKey {
     }
 }
 
-/// The texts that the host keeps beside the messages of a conversation, so that it can go on with it.
+/// The texts that the host keeps beside the messages of a conversation, so that it can go on with
+/// it.
 ///
 /// ```
 /// use tool_core::session::ConversationInfo;
@@ -357,7 +364,8 @@ pub enum HistoryStoreError {
     /// An id is empty, or an id or a principal is longer than 512 bytes.
     #[error("expected a conversation's id of 1 to 512 bytes, and a principal of at most 512 bytes")]
     InvalidId,
-    /// A stored message cannot be read. The other messages can: load the conversation from the next message on.
+    /// A stored message cannot be read. The other messages can: load the conversation from the next
+    /// message on.
     #[error("message {position} of conversation `{}` is damaged: {}", .conversation.escape_debug(), Redaction::new().text(problem))]
     Damaged {
         /// The conversation's id.
@@ -367,8 +375,8 @@ pub enum HistoryStoreError {
         /// The problem, without anything of the message.
         problem: String,
     },
-    /// The store cannot be reached or gives an invalid answer. After a lost connection, an append may have taken effect: load
-    /// the conversation to find out.
+    /// The store cannot be reached or gives an invalid answer. After a lost connection, an append
+    /// may have taken effect: load the conversation to find out.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

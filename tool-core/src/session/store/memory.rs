@@ -26,9 +26,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Keeps sessions in memory, and conversations ([`HistoryStore`](crate::session::HistoryStore)). They end with the process.
+/// Keeps sessions in memory, and conversations ([`HistoryStore`](crate::session::HistoryStore)).
+/// They end with the process.
 ///
-/// A session that is not used for the policy's `idle_timeout` has expired, and is removed when room is needed.
+/// A session that is not used for the policy's `idle_timeout` has expired, and is removed when room
+/// is needed.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -57,10 +59,12 @@ pub struct MemoryStore {
 struct OpenSessions {
     records: HashMap<Arc<str>, Arc<MemoryRecord>>,
     last_sweep: Option<Instant>,
-    /// The sessions that are over, in the order of their ends, and the times until which their calls are kept.
+    /// The sessions that are over, in the order of their ends, and the times until which their
+    /// calls are kept.
     ended: VecDeque<(Arc<MemoryRecord>, Instant)>,
     spare: Arc<SpareBytes>,
-    /// The incarnation of the last session. The first is random, so that those of two stores differ.
+    /// The incarnation of the last session. The first is random, so that those of two stores
+    /// differ.
     incarnation: Option<u128>,
     principals: Arc<Mutex<PrincipalWindows>>,
 }
@@ -110,7 +114,8 @@ impl PrincipalWindows {
     }
 }
 
-/// The sessions whose calls are kept after their end. Past this number, those of the first are dropped.
+/// The sessions whose calls are kept after their end. Past this number, those of the first are
+/// dropped.
 const MAX_ENDED: usize = 256;
 
 impl OpenSessions {
@@ -147,7 +152,8 @@ impl OpenSessions {
         self.ended.push_back((record, until));
     }
 
-    /// Removes expired sessions. Limited in frequency, as at the cap every refused caller would search all sessions.
+    /// Removes expired sessions. Limited in frequency, as at the cap every refused caller would
+    /// search all sessions.
     fn sweep(&mut self, now: Instant, idle_timeout: Duration) {
         let pause = (idle_timeout / 16).min(Duration::from_secs(1));
         if self
@@ -324,8 +330,8 @@ impl MemoryRecord {
         Some(state)
     }
 
-    /// Removes the session from the store. Called without the record's own lock, because opening a session takes the
-    /// store's lock first.
+    /// Removes the session from the store. Called without the record's own lock, because opening a
+    /// session takes the store's lock first.
     fn remove(&self) {
         let Some(sessions) = self.sessions.upgrade() else {
             return;

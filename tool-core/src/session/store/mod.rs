@@ -1,4 +1,5 @@
-//! Stores: of sessions, whose state they keep and whose calls they decide about, and of conversations.
+//! Stores: of sessions, whose state they keep and whose calls they decide about, and of
+//! conversations.
 
 pub(crate) mod handle;
 pub(crate) mod history_store;

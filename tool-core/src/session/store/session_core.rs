@@ -1,4 +1,5 @@
-//! The decisions about a session, which are the same in memory and in a database. It knows no clock, and neither waits nor locks.
+//! The decisions about a session, which are the same in memory and in a database. It knows no
+//! clock, and neither waits nor locks.
 
 use crate::call::Mode;
 use crate::session::caps::{Spending, SpendingCaps};
@@ -133,7 +134,8 @@ impl<A: CountAttempts> SessionCore<A> {
         self.usage.turn()
     }
 
-    /// Decides about a call of a session that is open. `of_principal` is only asked for if the call has caps.
+    /// Decides about a call of a session that is open. `of_principal` is only asked for if the call
+    /// has caps.
     #[inline]
     pub(crate) fn admit(
         &mut self,
@@ -181,7 +183,8 @@ impl<A: CountAttempts> SessionCore<A> {
         }
     }
 
-    /// Records the outcome of a call. Unless the session is over, the state changes apply whenever the call ends.
+    /// Records the outcome of a call. Unless the session is over, the state changes apply whenever
+    /// the call ends.
     pub(crate) fn settle(&mut self, settlement: &Settlement<'_>) {
         self.usage.settle(settlement);
         if settlement.spends().is_some() {

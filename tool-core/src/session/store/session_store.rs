@@ -1,4 +1,5 @@
-//! The traits of a session store: the questions that it answers, and the errors of opening a session.
+//! The traits of a session store: the questions that it answers, and the errors of opening a
+//! session.
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::Mode;
@@ -25,18 +26,19 @@ use tokio::time::Instant;
 /// has stores in SQLite, PostgreSQL and Redis. A store in another database can use
 /// [`StoredSession`](crate::session::StoredSession).
 ///
-/// The store makes every decision: that exactly `k` of many racing calls pass a limit of `k`, and that a token is redeemed
-/// once. It uses its own clock, so that the clocks of processes need not agree. [`crate::testing::store`] is the test suite
-/// that a store must pass.
+/// The store makes every decision: that exactly `k` of many racing calls pass a limit of `k`, and
+/// that a token is redeemed once. It uses its own clock, so that the clocks of processes need not
+/// agree. [`crate::testing::store`] is the test suite that a store must pass.
 pub trait SessionStore: Send + Sync + 'static {
     /// An open session in this store.
     type Record: SessionRecord;
 
     /// Opens a session, or joins the one that is open under the id, here or in another process.
     ///
-    /// One atomic step decides. A session is joined under its own principal, agent and mode only, even after all of its
-    /// handles were dropped; an absent principal or agent is an identity as any other. Another caller gets an error and
-    /// changes nothing, not even the time at which the session expires. A new session has nothing of an earlier one.
+    /// One atomic step decides. A session is joined under its own principal, agent and mode only,
+    /// even after all of its handles were dropped; an absent principal or agent is an identity as
+    /// any other. Another caller gets an error and changes nothing, not even the time at which the
+    /// session expires. A new session has nothing of an earlier one.
     fn open(
         &self,
         request: &OpenRequest,
@@ -78,11 +80,12 @@ impl<S: SessionStore> SessionStore for Arc<S> {
 
 /// One open session in a store.
 ///
-/// Once the session has ended or expired, [`admit`](Self::admit) returns [`Verdict::Inactive`] and no operation changes
-/// anything. Only the audit log and the list of calls still take the entries of calls that were running.
+/// Once the session has ended or expired, [`admit`](Self::admit) returns [`Verdict::Inactive`] and
+/// no operation changes anything. Only the audit log and the list of calls still take the entries
+/// of calls that were running.
 ///
-/// The runtime drops an operation that takes longer than the policy's `store_deadline`. An operation that was never polled
-/// must have no effect.
+/// The runtime drops an operation that takes longer than the policy's `store_deadline`. An
+/// operation that was never polled must have no effect.
 pub trait SessionRecord: Send + Sync + 'static {
     /// Counts an attempt, checks it against the limits, and charges it, in one atomic step.
     fn admit(
@@ -90,7 +93,8 @@ pub trait SessionRecord: Send + Sync + 'static {
         call: &Admission<'_>,
     ) -> impl Future<Output = Result<Verdict, StoreError>> + Send;
 
-    /// Records the outcome of a call in one atomic step. Called only when there is something to record.
+    /// Records the outcome of a call in one atomic step. Called only when there is something to
+    /// record.
     fn settle(
         &self,
         settlement: &Settlement<'_>,
@@ -106,13 +110,15 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Returns the calls that are kept, oldest first.
     fn calls(&self) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
 
-    /// Ends the turn and resets its counters. Returns the turn that begins, or the end of the session.
+    /// Ends the turn and resets its counters. Returns the turn that begins, or the end of the
+    /// session.
     ///
     /// One of all callers gets the pending message. In voice, the state shows it for one more turn.
     fn next_turn(&self) -> impl Future<Output = Result<Turn, StoreError>> + Send;
 
-    /// Keeps a call until it is approved or denied, or until its lifetime has passed. Refuses it if the calls that wait
-    /// leave no room under the request's limits, in one atomic step, and never gives up one of those for it.
+    /// Keeps a call until it is approved or denied, or until its lifetime has passed. Refuses it if
+    /// the calls that wait leave no room under the request's limits, in one atomic step, and never
+    /// gives up one of those for it.
     fn mint(
         &self,
         request: &ApprovalRequest<'_>,
@@ -133,7 +139,8 @@ pub trait SessionRecord: Send + Sync + 'static {
         changes: &[StateChange],
     ) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Changes the mode of the conversation. The state, the audit log and the counters of the turn stay.
+    /// Changes the mode of the conversation. The state, the audit log and the counters of the turn
+    /// stay.
     fn switch_mode(&self, mode: Mode) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// Ends the session. Has no effect on a session that has ended.
@@ -142,7 +149,8 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Reads the changes of other processes.
     fn refresh(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Returns the number that distinguishes this session from all others, even from earlier and later ones under its id.
+    /// Returns the number that distinguishes this session from all others, even from earlier and
+    /// later ones under its id.
     fn incarnation(&self) -> u128;
 
     /// Returns the mode, as this process knows it.
@@ -180,7 +188,8 @@ pub struct OpenRequest {
     pub call_bytes: usize,
     /// The time for which they can be read after the session's end.
     pub keep_calls_for: Duration,
-    /// The rules by which a store that keeps arguments as they came redacts them when they are read.
+    /// The rules by which a store that keeps arguments as they came redacts them when they are
+    /// read.
     pub redaction: Redaction,
 }
 
@@ -250,7 +259,8 @@ pub enum OpenError {
     Journal(#[from] JournalError),
 }
 
-/// A store that cannot be reached or gives an invalid answer. The text goes to the log, never to the model.
+/// A store that cannot be reached or gives an invalid answer. The text goes to the log, never to
+/// the model.
 #[derive(Clone, Debug, Error)]
 #[error("session store failed: {}", Redaction::new().text(.message))]
 pub struct StoreError {
@@ -299,7 +309,8 @@ impl Eq for StoreError {}
 /// A store checks in this order, in one atomic step:
 ///
 /// 1. A session that is over answers [`Verdict::Inactive`].
-/// 2. Unless the charge is [`Approved`](Charge::Approved), the attempt is counted and checked against the loop limits.
+/// 2. Unless the charge is [`Approved`](Charge::Approved), the attempt is counted and checked
+///    against the loop limits.
 /// 3. Unless the charge is [`Attempt`](Charge::Attempt), the call is checked against the budgets.
 /// 4. Where it has caps, they are checked as well ([`SpendingCaps::left`]).
 /// 5. Unless the charge is [`Hold`](Charge::Hold), the budgets are charged.
@@ -337,7 +348,8 @@ impl Admission<'_> {
 pub enum Charge {
     /// A call that will run: counts the attempt and spends the budget.
     Run,
-    /// A call that waits for approval: counts the attempt and checks the budget without spending it.
+    /// A call that waits for approval: counts the attempt and checks the budget without spending
+    /// it.
     Hold,
     /// Arguments that do not decode: counts the attempt only.
     Attempt,
@@ -433,13 +445,16 @@ pub struct Settlement<'a> {
     pub refund: bool,
     /// True to count the result as empty.
     pub empty: bool,
-    /// The cost and the time of the call, to add to those of the turn, the session and the principal. A turn that is over
-    /// takes none, a session that is over may, and a principal always does.
+    /// The cost and the time of the call, to add to those of the turn, the session and the
+    /// principal. A turn that is over takes none, a session that is over may, and a principal
+    /// always does.
     pub spent: Spending,
-    /// The part of the cost that does not count for the principal, as a session which the tool opened was charged for it.
+    /// The part of the cost that does not count for the principal, as a session which the tool
+    /// opened was charged for it.
     pub paid_inside: Cost,
-    /// The id of the amounts. A settlement that failed may have taken effect, and its amounts are sent again: a store adds
-    /// those of one id once, for ten minutes at least. A store whose operations cannot fail need not compare ids.
+    /// The id of the amounts. A settlement that failed may have taken effect, and its amounts are
+    /// sent again: a store adds those of one id once, for ten minutes at least. A store whose
+    /// operations cannot fail need not compare ids.
     pub amount_id: Option<u128>,
     /// The caps on cost and time. Without them nothing is spent.
     pub caps: Option<&'a SpendingCaps>,
@@ -450,7 +465,8 @@ pub struct Settlement<'a> {
 }
 
 impl Settlement<'_> {
-    /// Returns what the principal has spent, and the window of its amounts. `None` if there is nothing to add to any amount.
+    /// Returns what the principal has spent, and the window of its amounts. `None` if there is
+    /// nothing to add to any amount.
     pub fn spends(&self) -> Option<PrincipalCharge> {
         let caps = self.caps?;
         if self.spent == Spending::default() {

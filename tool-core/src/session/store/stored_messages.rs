@@ -8,7 +8,8 @@ use crate::session::store::history_store::{ConversationKey, HistoryStoreError};
 use crate::session::store::session_store::StoreError;
 use serde::Serialize;
 
-/// Messages as a store keeps them: each is a text of its own, a [`History`] of one message with its version. For stores.
+/// Messages as a store keeps them: each is a text of its own, a [`History`] of one message with its
+/// version. For stores.
 ///
 /// ```
 /// use tool_core::session::{ConversationKey, Message, StoredMessages};
@@ -73,8 +74,8 @@ impl StoredMessages {
         self.bytes
     }
 
-    /// Returns the size of the conversation with these messages, if its writer knows it and the messages fit: 1,000,000
-    /// messages and 1 GiB.
+    /// Returns the size of the conversation with these messages, if its writer knows it and the
+    /// messages fit: 1,000,000 messages and 1 GiB.
     pub fn after(
         &self,
         key: &ConversationKey,
@@ -118,7 +119,8 @@ impl StoredMessages {
         message.ok_or_else(|| damaged("expected one message, got none".to_owned()))
     }
 
-    /// Creates the error of a message that cannot be read. The problem must show nothing of the message.
+    /// Creates the error of a message that cannot be read. The problem must show nothing of the
+    /// message.
     pub fn damaged(
         key: &ConversationKey,
         position: u64,
@@ -142,7 +144,8 @@ pub struct ConversationSize {
 }
 
 impl ConversationSize {
-    /// Checks the limits of a conversation. A store does so before it reads one, because what is stored is not trusted.
+    /// Checks the limits of a conversation. A store does so before it reads one, because what is
+    /// stored is not trusted.
     pub fn check(self, key: &ConversationKey) -> Result<(), HistoryStoreError> {
         let limit = if self.messages > StoredMessages::MAX_MESSAGES {
             format!("{} messages", StoredMessages::MAX_MESSAGES)

@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 /// A session as a value, for stores that keep sessions in a database.
 ///
-/// It makes the decisions of a [`SessionStore`](crate::session::SessionStore) that need neither a clock nor other sessions.
-/// A store locks the session's row, reads this value, calls one method, writes the value back, and commits. The store itself
-/// decides by its clock whether the session has expired, and keeps the audit log, the answered calls, the calls that
-/// wait for approval and the amounts of principals beside it.
+/// It makes the decisions of a [`SessionStore`](crate::session::SessionStore) that need neither a
+/// clock nor other sessions. A store locks the session's row, reads this value, calls one method,
+/// writes the value back, and commits. The store itself decides by its clock whether the session
+/// has expired, and keeps the audit log, the answered calls, the calls that wait for approval and
+/// the amounts of principals beside it.
 ///
 /// Its JSON form may change with the version of this crate; an older form stays readable.
 ///
@@ -48,7 +49,8 @@ pub struct StoredSession {
 }
 
 impl StoredSession {
-    /// Creates the session that a request opens. The incarnation is a random number that the store draws.
+    /// Creates the session that a request opens. The incarnation is a random number that the store
+    /// draws.
     pub fn new(request: &OpenRequest, incarnation: u128) -> Self {
         Self {
             incarnation,
@@ -101,7 +103,8 @@ impl StoredSession {
         self.core.is_over()
     }
 
-    /// Returns how often the session has changed, so that a process which gets two answers out of order keeps the later one.
+    /// Returns how often the session has changed, so that a process which gets two answers out of
+    /// order keeps the later one.
     pub fn changes(&self) -> u64 {
         self.changes
     }
@@ -115,14 +118,15 @@ impl StoredSession {
         self.core.admit(call, || principal)
     }
 
-    /// Records the outcome of a call. The store adds [`Settlement::spends`] to the amounts of the principal, also if the
-    /// session is over or belongs to another incarnation.
+    /// Records the outcome of a call. The store adds [`Settlement::spends`] to the amounts of the
+    /// principal, also if the session is over or belongs to another incarnation.
     pub fn settle(&mut self, settlement: &Settlement<'_>) {
         self.changes += 1;
         self.core.settle(settlement);
     }
 
-    /// Records the outcome of a call again, without its amounts: their [`Settlement::amount_id`] is known.
+    /// Records the outcome of a call again, without its amounts: their [`Settlement::amount_id`] is
+    /// known.
     pub fn settle_again(&mut self, settlement: &Settlement<'_>) {
         self.settle(&Settlement {
             spent: Spending::default(),
@@ -180,8 +184,8 @@ pub(crate) struct SessionOwner<'a> {
 }
 
 impl SessionOwner<'_> {
-    /// Checks that the session is joined under its own principal, agent and mode. The principal goes first, so that another
-    /// one learns nothing else.
+    /// Checks that the session is joined under its own principal, agent and mode. The principal
+    /// goes first, so that another one learns nothing else.
     pub(crate) fn check(&self, request: &OpenRequest) -> Result<(), OpenError> {
         let id = || request.id.clone();
         if *self.principal != *request.principal {

@@ -49,8 +49,8 @@ struct ToolUsage<A> {
 
 /// Counts the attempts at one tool in a turn by their arguments.
 pub(crate) trait CountAttempts: Default {
-    /// Counts an attempt, and returns the number of attempts with equal arguments. `kept_bytes` is the sum over the tools of
-    /// the turn.
+    /// Counts an attempt, and returns the number of attempts with equal arguments. `kept_bytes` is
+    /// the sum over the tools of the turn.
     fn count(&mut self, arguments: &Fingerprint<'_>, kept_bytes: &mut usize) -> u32;
 
     /// Returns the most attempts with equal arguments.
@@ -73,7 +73,8 @@ impl<A> Default for TurnUsage<A> {
 }
 
 impl<A: CountAttempts> TurnUsage<A> {
-    /// Counts the attempt, checks the limits, and charges the budgets. Returns the number of the turn.
+    /// Counts the attempt, checks the limits, and charges the budgets. Returns the number of the
+    /// turn.
     pub(crate) fn admit(&mut self, call: &Admission<'_>) -> Result<u64, Refusal> {
         if call.charge == Charge::Free {
             return Ok(self.turn);
@@ -170,7 +171,8 @@ impl<A> UsageByTool<A> {
 }
 
 impl<A: CountAttempts> UsageByTool<A> {
-    /// Returns the usage of a tool. `shared_name` is the name in a form that can be kept without a copy.
+    /// Returns the usage of a tool. `shared_name` is the name in a form that can be kept without a
+    /// copy.
     #[inline]
     fn get(&mut self, name: &str, shared_name: Option<&Name>) -> &mut ToolUsage<A> {
         if self.first.as_ref().is_none_or(|first| first.is(name)) {
@@ -274,9 +276,10 @@ fn check_budget(limit: BudgetLimit, used: u32, of: Option<u32>) -> Result<(), Re
 
 /// The attempts at one tool in a turn, counted by their arguments.
 ///
-/// A hash costs as much as reading the arguments again. Most turns call a tool once, or repeat one text byte for byte, so the
-/// first text is kept and only compared. The first attempt with another text has both hashed. Of very many different attempts,
-/// at least the last [`GENERATION`] are known.
+/// A hash costs as much as reading the arguments again. Most turns call a tool once, or repeat one
+/// text byte for byte, so the first text is kept and only compared. The first attempt with another
+/// text has both hashed. Of very many different attempts, at least the last [`GENERATION`] are
+/// known.
 #[derive(Default)]
 pub(crate) struct Attempts {
     accepted: AcceptedAttempts,
@@ -392,7 +395,8 @@ impl<H: Eq + Hash> AttemptHashes<H> {
     }
 }
 
-/// The attempts at one tool in a turn as a database keeps them: by digests, which are the same in every process.
+/// The attempts at one tool in a turn as a database keeps them: by digests, which are the same in
+/// every process.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct StoredAttempts(AttemptHashes<Box<str>>);
@@ -521,7 +525,8 @@ mod tests {
             prop_assert_eq!(counts(&texts, MAX_KEPT_BYTES - room), expected(&texts));
         }
 
-        // One spelling, and few texts, so that some cases have one text only, which is kept and never hashed.
+        // One spelling, and few texts, so that some cases have one text only, which is kept and
+        // never hashed.
         #[test]
         fn counts_equal_texts(numbers in prop::collection::vec((0..4_u8, 0..4_u8, 0..4_u8), 0..200)) {
             let text = |(a, b, c): &(u8, u8, u8)| format!(r#"{{"a":"{}","b":{b},"c":["{c}"]}}"#, "xyxyx".repeat((*a).into()));

@@ -55,7 +55,8 @@ pub async fn settings_keep_their_order_and_every_digit<T: AgentStoreUnderTest>(s
     holds(&driver, &json!({ "many": many })).await;
 }
 
-/// Keys and values of settings hold every character, those that databases cannot store in a text among them.
+/// Keys and values of settings hold every character, those that databases cannot store in a text
+/// among them.
 pub async fn settings_hold_every_character<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     let odd = "\0\u{1}\t\n\r\u{7f}\u{85}\u{2028}\u{feff}\u{d7ff}\u{e000}\u{ffff}\u{10ffff}😀'\"\\/%_$1?1:a{}--\u{202e}";

@@ -16,7 +16,8 @@ pub trait AgentStoreUnderTest: Send + Sync {
     /// Returns a handle of the store, as another process would have it.
     fn handle(&self) -> impl Future<Output = Arc<dyn DynAgentToolStore>> + Send;
 
-    /// Lets this much of the store's time pass. Called within a current-thread runtime of tokio, whose time can be paused.
+    /// Lets this much of the store's time pass. Called within a current-thread runtime of tokio,
+    /// whose time can be paused.
     fn pass(&self, time: Duration) -> impl Future<Output = ()> + Send;
 }
 

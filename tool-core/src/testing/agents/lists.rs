@@ -4,7 +4,8 @@ use crate::agents::AgentSummary;
 use crate::agents::SealedSecrets;
 use crate::testing::agents::driver::{AgentStoreUnderTest, Driver, sealed};
 
-/// Ids with letters, punctuation, characters with a meaning in SQL, and texts that a collation would sort differently.
+/// Ids with letters, punctuation, characters with a meaning in SQL, and texts that a collation
+/// would sort differently.
 pub(crate) const ODD: [&str; 24] = [
     "A", "a", "B", "b", "a b", "a-b", "a_b", "aB", "%", "_", "'", "\"", "\\", ";--", "ä",
     "a\u{308}", "é", "ß", "ss", "Ω", "中文", "\u{200d}", "\u{ffff}", "😀",
@@ -16,7 +17,8 @@ fn names(count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Agents are listed with their versions and numbers of records. A page begins after an id, which need not exist.
+/// Agents are listed with their versions and numbers of records. A page begins after an id, which
+/// need not exist.
 pub async fn agents_are_listed_in_order_and_in_pages<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for agent in ["carol", "alice", "bob", "alice"] {

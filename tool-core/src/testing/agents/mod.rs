@@ -1,6 +1,7 @@
 //! The conformance tests of a store of agents.
 //!
-//! They test that no two writers overwrite each other's changes, and that no reader sees half of one. To test an
+//! They test that no two writers overwrite each other's changes, and that no reader sees half of
+//! one. To test an
 //! [`AgentToolStore`](crate::agents::AgentToolStore), implement [`AgentStoreUnderTest`] and generate the tests with
 //! [`agent_store_conformance!`](crate::agent_store_conformance):
 //!

@@ -148,7 +148,8 @@ pub async fn of_racing_holders_one_gets_the_lease<T: AgentStoreUnderTest>(store:
     assert_eq!(done.iter().sum::<u64>(), 1);
 }
 
-/// A load beside writers returns a state that existed: two counters, and the versions that belong to them.
+/// A load beside writers returns a state that existed: two counters, and the versions that belong
+/// to them.
 pub async fn load_is_of_one_moment<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for tool in ["one", "two"] {

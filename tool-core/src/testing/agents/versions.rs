@@ -94,7 +94,8 @@ pub async fn versions_are_never_used_again<T: AgentStoreUnderTest>(store: &T) {
     assert_eq!(seen, (1..=15).collect());
 }
 
-/// Records are sorted by name. The newest version is the agent's, unless a record was removed since.
+/// Records are sorted by name. The newest version is the agent's, unless a record was removed
+/// since.
 pub async fn load_has_the_versions_of_all_its_records<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     for tool in ["c", "a", "b"] {

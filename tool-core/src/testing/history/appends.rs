@@ -67,7 +67,8 @@ pub async fn late_writer_gets_a_conflict(store: &impl HistoryStoreUnderTest) {
     assert!(!exists(&*handle, &key("new")).await);
 }
 
-/// Of writers that append two messages at once over several handles, one wins each place, and its messages stay together.
+/// Of writers that append two messages at once over several handles, one wins each place, and its
+/// messages stay together.
 pub async fn racing_writers_do_not_mix_their_messages(store: &impl HistoryStoreUnderTest) {
     let handles = [store.handle().await, store.handle().await];
     let mut racers = JoinSet::new();

@@ -22,7 +22,8 @@ pub async fn branch_has_the_first_messages(store: &impl HistoryStoreUnderTest) {
     }
 }
 
-/// A branch that would end between a call and its results, or between two results, takes all of them.
+/// A branch that would end between a call and its results, or between two results, takes all of
+/// them.
 pub async fn call_and_its_results_stay_together(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
     // The user's message, two calls, two results, the answer, and another message.
@@ -37,7 +38,8 @@ pub async fn call_and_its_results_stay_together(store: &impl HistoryStoreUnderTe
     }
 }
 
-/// What is added to a branch is not in the conversation, and the other way round. A deletion leaves the other.
+/// What is added to a branch is not in the conversation, and the other way round. A deletion leaves
+/// the other.
 pub async fn branch_goes_its_own_way(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
     append(&*handle, &key("a"), 0, &said_each(0..3)).await;
@@ -53,7 +55,8 @@ pub async fn branch_goes_its_own_way(store: &impl HistoryStoreUnderTest) {
     assert_eq!(load(&*handle, &key("b")).await.messages.len(), 3);
 }
 
-/// A branch has the title, and not the session: the calls of two conversations do not share limits and approvals.
+/// A branch has the title, and not the session: the calls of two conversations do not share limits
+/// and approvals.
 pub async fn branch_takes_no_session(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
     let info = ConversationInfo {

@@ -4,8 +4,8 @@
 ///
 /// Takes an expression that each test evaluates: `Some` of a
 /// [`HistoryStoreUnderTest`](crate::testing::history::HistoryStoreUnderTest), or `None` if there is no store to test. The
-/// test is then [skipped](crate::testing::skip), which fails where `CI=true`. The expression may await. Requires `tokio` with
-/// the features `macros` and `rt-multi-thread`.
+/// test is then [skipped](crate::testing::skip), which fails where `CI=true`. The expression may
+/// await. Requires `tokio` with the features `macros` and `rt-multi-thread`.
 #[macro_export]
 macro_rules! history_store_conformance {
     ($store:expr) => {

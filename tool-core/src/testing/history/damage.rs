@@ -35,7 +35,8 @@ pub async fn damaged_message_is_named(store: &impl HistoryStoreUnderTest) {
     }
 }
 
-/// The messages after a damaged one are read, and so are other conversations. A branch before it is sound.
+/// The messages after a damaged one are read, and so are other conversations. A branch before it is
+/// sound.
 pub async fn messages_beside_a_damaged_one_are_read(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
     append(&*handle, &key("a"), 0, &said_each(0..5)).await;

@@ -21,7 +21,8 @@ pub trait HistoryStoreUnderTest: Send + Sync {
     /// Lets this much of the store's time pass.
     fn pass(&self, time: Duration) -> impl Future<Output = ()> + Send;
 
-    /// Replaces the stored text of a message by hand, as another program may. Returns false if nobody can.
+    /// Replaces the stored text of a message by hand, as another program may. Returns false if
+    /// nobody can.
     fn overwrite(
         &self,
         key: &ConversationKey,

@@ -35,7 +35,8 @@ pub async fn conversation_that_was_used_last_comes_first<T: HistoryStoreUnderTes
     );
 }
 
-/// Each page begins after the place of the one before, also where many conversations changed at the same time.
+/// Each page begins after the place of the one before, also where many conversations changed at the
+/// same time.
 pub async fn pages_list_each_conversation_once(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
     let ids = (0..25)
@@ -69,7 +70,8 @@ pub async fn pages_list_each_conversation_once(store: &impl HistoryStoreUnderTes
     );
 }
 
-/// A summary has the number of messages, their bytes, and the times of the first and the last change.
+/// A summary has the number of messages, their bytes, and the times of the first and the last
+/// change.
 pub async fn summary_has_the_size_and_the_times<T: HistoryStoreUnderTest>(store: &T) {
     let handle = store.handle().await;
     append(&*handle, &key("a"), 0, &said_each(0..2)).await;

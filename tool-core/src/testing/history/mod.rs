@@ -1,6 +1,7 @@
 //! The conformance tests of a store of conversations.
 //!
-//! To test a [`HistoryStore`](crate::session::HistoryStore), implement [`HistoryStoreUnderTest`] and generate the tests with
+//! To test a [`HistoryStore`](crate::session::HistoryStore), implement [`HistoryStoreUnderTest`]
+//! and generate the tests with
 //! [`history_store_conformance!`](crate::history_store_conformance):
 //!
 //! ```

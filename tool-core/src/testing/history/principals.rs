@@ -4,7 +4,8 @@ use crate::session::store::{ConversationInfo, ConversationKey, HistoryStoreError
 use crate::testing::history::HistoryStoreUnderTest;
 use crate::testing::history::driver::{append, exists, listed, load, said, said_each};
 
-/// Another principal neither reads, lists, changes, branches nor deletes a conversation, and learns nothing of it.
+/// Another principal neither reads, lists, changes, branches nor deletes a conversation, and learns
+/// nothing of it.
 pub async fn conversations_of_another_principal_are_not_there(store: &impl HistoryStoreUnderTest) {
     let handle = store.handle().await;
     let own = ConversationKey::new("a", "ada");

@@ -87,7 +87,8 @@ pub async fn unknown_ids_find_no_pending_call(store: &impl StoreUnderTest) {
     assert!(session.consume(&waiting(1).id).await);
 }
 
-/// The calls that wait are bounded for each session and turn, also over several handles. Those that wait are kept.
+/// The calls that wait are bounded for each session and turn, also over several handles. Those that
+/// wait are kept.
 pub async fn pending_calls_are_bounded(store: &impl StoreUnderTest) {
     let sessions = [text(store).await, text(store).await];
     let limits = ApprovalLimits {

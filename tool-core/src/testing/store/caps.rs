@@ -67,7 +67,8 @@ async fn of_principal(store: &impl StoreUnderTest, id: &str, principal: &str) ->
         .expect("the session opens")
 }
 
-/// One after another, exactly as many calls pass as the cap of any scope allows, and the refusal names the figures.
+/// One after another, exactly as many calls pass as the cap of any scope allows, and the refusal
+/// names the figures.
 pub async fn exactly_the_cap_of_each_scope_passes(store: &impl StoreUnderTest) {
     for (number, scope) in CapScope::STORED.into_iter().enumerate() {
         for (call, amount) in [
@@ -101,8 +102,8 @@ pub async fn exactly_the_cap_of_each_scope_passes(store: &impl StoreUnderTest) {
     }
 }
 
-/// Of many calls that race over several handles, as many pass as the cap allows, and at most one more for each that ran when
-/// it was reached. Once it is reached, none does.
+/// Of many calls that race over several handles, as many pass as the cap allows, and at most one
+/// more for each that ran when it was reached. Once it is reached, none does.
 pub async fn racing_calls_overshoot_a_cap_by_those_that_run(store: &impl StoreUnderTest) {
     for (number, scope) in CapScope::STORED.into_iter().enumerate() {
         let call = cost_of(scope, 100);
@@ -143,7 +144,8 @@ pub async fn racing_calls_overshoot_a_cap_by_those_that_run(store: &impl StoreUn
     }
 }
 
-/// The amounts of a turn begin again with the next, those of a session with the next session, those of a principal do not.
+/// The amounts of a turn begin again with the next, those of a session with the next session, those
+/// of a principal do not.
 pub async fn amounts_begin_again_with_their_scope(store: &impl StoreUnderTest) {
     let session = of_principal(store, "s", "ada").await;
     let [turn, in_session, principal] = CapScope::STORED.map(|scope| cost_of(scope, 3));
@@ -191,7 +193,8 @@ pub async fn late_amounts_count_for_the_principal(store: &impl StoreUnderTest) {
     assert!(!of_principal(store, "s", "late").await.passes(&call).await);
 }
 
-/// The part of a cost that a session inside the call paid counts for the call's session, and not for the principal again.
+/// The part of a cost that a session inside the call paid counts for the call's session, and not
+/// for the principal again.
 pub async fn cost_paid_inside_counts_for_the_session_only(store: &impl StoreUnderTest) {
     let session = of_principal(store, "s", "payer").await;
     let [_, in_session, principal] = CapScope::STORED.map(|scope| cost_of(scope, 3));

@@ -44,7 +44,8 @@ pub async fn waiting_call_is_refused_when_the_budget_is_spent(store: &impl Store
     );
 }
 
-/// An approved call is charged to the turn in which it runs. Its attempt was counted when it was made.
+/// An approved call is charged to the turn in which it runs. Its attempt was counted when it was
+/// made.
 pub async fn approved_call_is_charged_and_counts_no_attempt(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let attempt = tight().with(Charge::Attempt);

@@ -1,5 +1,5 @@
-//! Helpers of the conformance tests, also for a store's own tests: sessions, and calls to admit. They panic if the store
-//! fails.
+//! Helpers of the conformance tests, also for a store's own tests: sessions, and calls to admit.
+//! They panic if the store fails.
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::call::error::ErrorKind;
@@ -35,7 +35,8 @@ pub trait StoreUnderTest: Send + Sync {
     /// Returns a handle of the store, as another process would have it.
     fn handle(&self) -> impl Future<Output = Self::Store> + Send;
 
-    /// Lets this much of the store's time pass. Called within a current-thread runtime of tokio, whose time can be paused.
+    /// Lets this much of the store's time pass. Called within a current-thread runtime of tokio,
+    /// whose time can be paused.
     fn pass(&self, time: Duration) -> impl Future<Output = ()> + Send;
 }
 
@@ -332,7 +333,8 @@ fn open_limits() -> TurnLimits {
     open.limits().clone()
 }
 
-/// Makes the same call from many tasks over two handles at once. Returns the number of admitted ones.
+/// Makes the same call from many tasks over two handles at once. Returns the number of admitted
+/// ones.
 pub async fn race(store: &impl StoreUnderTest, tasks: u32, each: u32, call: &TestCall) -> u32 {
     let sessions = [text(store).await, text(store).await];
     let mut racers = JoinSet::new();

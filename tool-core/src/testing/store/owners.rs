@@ -1,4 +1,5 @@
-//! Tests of whom a session belongs to: a principal and an agent, for as long as the session is open.
+//! Tests of whom a session belongs to: a principal and an agent, for as long as the session is
+//! open.
 
 use crate::call::mode::Mode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict};
@@ -38,7 +39,8 @@ fn mutants(text: &str) -> HashSet<String> {
     mutants
 }
 
-/// None of more than 1,000 other principals and agents joins a session. An absent one is an identity as any other.
+/// None of more than 1,000 other principals and agents joins a session. An absent one is an
+/// identity as any other.
 pub async fn session_is_joined_by_its_owner_only(store: &impl StoreUnderTest) {
     let handle = store.handle().await;
     let (mut refused, call) = (0, TestCall::within(|limits| limits.max_calls = Some(1)));

@@ -37,7 +37,8 @@ pub async fn open_session_is_joined(store: &impl StoreUnderTest) {
     assert_eq!(store.handle().await.sessions().await, Ok(1));
 }
 
-/// A session that was handed over keeps its state and its counters, and is joined in its new mode only.
+/// A session that was handed over keeps its state and its counters, and is joined in its new mode
+/// only.
 pub async fn handed_over_session_is_joined_in_its_new_mode(store: &impl StoreUnderTest) {
     let (one, other) = (text(store).await, text(store).await);
     let call = TestCall::within(|limits| limits.max_calls = Some(3));

@@ -43,7 +43,8 @@ fn all_set() -> SessionState {
     state
 }
 
-/// The last change of a value takes effect, within one step and across steps, by calls and by the program.
+/// The last change of a value takes effect, within one step and across steps, by calls and by the
+/// program.
 pub async fn changes_are_applied_in_order(store: &impl StoreUnderTest) {
     let session = text(store).await;
     let changes = [
@@ -188,7 +189,8 @@ pub async fn audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreUnder
     assert_eq!(text(store).await.0.audit(), all);
 }
 
-/// An entry that comes with an answered call is in the log, also without the call, and after the session's end.
+/// An entry that comes with an answered call is in the log, also without the call, and after the
+/// session's end.
 pub async fn entries_of_kept_calls_are_in_the_audit_log(store: &impl StoreUnderTest) {
     let session = text(store).await;
     session

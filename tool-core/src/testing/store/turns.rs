@@ -87,8 +87,8 @@ pub async fn one_of_racing_turns_gets_the_pending_message(store: &impl StoreUnde
     }
 }
 
-/// In voice the state shows a message during the turn that gets it. A message that is set again is delivered again, and the
-/// last turn of a session gets one too.
+/// In voice the state shows a message during the turn that gets it. A message that is set again is
+/// delivered again, and the last turn of a session gets one too.
 pub async fn pending_message_is_delivered_once(store: &impl StoreUnderTest) {
     for mode in [Mode::Voice, Mode::Text] {
         let session = session(store, mode).await;

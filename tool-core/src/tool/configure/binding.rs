@@ -22,14 +22,17 @@ const MAX_STEPS: usize = 256;
 ///
 /// Any text may be a URL, a host, a path or a command, so a setting belongs to them in these cases:
 ///
-/// - Its value is a text, or a list of texts, and the schema does not list the values that are allowed.
+/// - Its value is a text, or a list of texts, and the schema does not list the values that are
+///   allowed.
 /// - It is a member that the schema does not declare by name, for example an entry of a map.
-/// - It selects a variant of an enum: by a constant, or by a name if one of the variants has such a setting.
-/// - Its schema has `x-binds-secret: true`, which `#[setting(binds_secret)]` in a [`#[tool_type]`](crate::tool_type)
-///   writes. Mark a port, a switch such as `verify_tls`, and a choice of the encryption.
+/// - It selects a variant of an enum: by a constant, or by a name if one of the variants has such a
+///   setting.
+/// - Its schema has `x-binds-secret: true`, which `#[setting(binds_secret)]` in a
+///   [`#[tool_type]`](crate::tool_type) writes. Mark a port, a switch such as `verify_tls`, and a
+///   choice of the encryption.
 ///
-/// `#[setting(binds_secret = false)]` takes a setting out, with all that it contains. A value that is its default counts
-/// as left out.
+/// `#[setting(binds_secret = false)]` takes a setting out, with all that it contains. A value that
+/// is its default counts as left out.
 ///
 /// ```
 /// use tool_core::tool::{BoundSettings, ToolsetMetadata};
@@ -284,7 +287,8 @@ fn mark_of(schemas: &[&Value], root: &Value) -> Option<bool> {
         .flatten()
 }
 
-/// Returns true if secrets are bound to texts, or lists of texts, of this schema: it does not list them itself.
+/// Returns true if secrets are bound to texts, or lists of texts, of this schema: it does not list
+/// them itself.
 fn takes_text(schema: &Value, root: &Value) -> bool {
     fn takes(schema: &Value, root: &Value, steps: &mut usize) -> bool {
         let Some(left) = steps.checked_sub(1) else {

@@ -1,4 +1,5 @@
-//! Authentication of toolsets, and its credentials: secret texts that are wiped, and access tokens that stay valid.
+//! Authentication of toolsets, and its credentials: secret texts that are wiped, and access tokens
+//! that stay valid.
 
 use crate::call::error::ToolError;
 use base64::Engine;
@@ -25,8 +26,8 @@ pub(crate) use debug_as_secret;
 
 debug_as_secret!(BasicAuth, Secret, AccessToken);
 
-/// The authentication of a toolset: `#[toolset(auth = ..)]`. [`Configure`](crate::Configure) lists the secrets that go
-/// with each.
+/// The authentication of a toolset: `#[toolset(auth = ..)]`. [`Configure`](crate::Configure) lists
+/// the secrets that go with each.
 ///
 /// ```
 /// use tool_core::Auth;
@@ -167,12 +168,13 @@ fn refused() -> ToolError {
 
 /// A source of access tokens, which refreshes them.
 pub trait TokenSource: Send + Sync + 'static {
-    /// Returns a valid token: the current one, or a new one where the current one is about to expire.
+    /// Returns a valid token: the current one, or a new one where the current one is about to
+    /// expire.
     fn token(&self) -> Pin<Box<dyn Future<Output = Result<Secret, ToolError>> + Send + '_>>;
 
-    /// Reports that the service has refused a token (HTTP status 401). Returns another token: the source's new one, after one
-    /// refresh if necessary. Fails with `AUTH` if there is none, or if the token is new already. By default no token is
-    /// refreshed for this reason.
+    /// Reports that the service has refused a token (HTTP status 401). Returns another token: the
+    /// source's new one, after one refresh if necessary. Fails with `AUTH` if there is none, or if
+    /// the token is new already. By default no token is refreshed for this reason.
     fn rejected<'a>(
         &'a self,
         token: &'a Secret,
@@ -194,7 +196,8 @@ pub trait TokenSource: Send + Sync + 'static {
 
 /// The access token of an OAuth 2 grant, in a toolset's secrets.
 ///
-/// A `String` would hold the token that was valid when the toolset was configured. An `AccessToken` holds the grant: call
+/// A `String` would hold the token that was valid when the toolset was configured. An `AccessToken`
+/// holds the grant: call
 /// [`get`](Self::get) for each request. The token is refreshed before it expires, once for all callers.
 ///
 /// ```
@@ -246,7 +249,8 @@ impl AccessToken {
         Self(TokenOrigin::Source(source))
     }
 
-    /// Returns a valid token. Fails with `AUTH` where there is none, or where the grant was revoked.
+    /// Returns a valid token. Fails with `AUTH` where there is none, or where the grant was
+    /// revoked.
     pub async fn get(&self) -> Result<Secret, ToolError> {
         match &self.0 {
             TokenOrigin::Fixed(token) if token.is_empty() => {
@@ -257,12 +261,13 @@ impl AccessToken {
         }
     }
 
-    /// Reports that the service has refused a token that [`get`](Self::get) returned, with HTTP status 401, and returns another
-    /// one: repeat the request with it once.
+    /// Reports that the service has refused a token that [`get`](Self::get) returned, with HTTP
+    /// status 401, and returns another one: repeat the request with it once.
     ///
-    /// A provider or a person may revoke a token before it expires. However many calls report a token, it is refreshed once,
-    /// among all processes that share the store. A token that has replaced a refused one is not replaced again until it
-    /// expires: the call fails with `AUTH`, so that a service which refuses every token causes no loop.
+    /// A provider or a person may revoke a token before it expires. However many calls report a
+    /// token, it is refreshed once, among all processes that share the store. A token that has
+    /// replaced a refused one is not replaced again until it expires: the call fails with `AUTH`,
+    /// so that a service which refuses every token causes no loop.
     ///
     /// ```
     /// # use tool_core::{Secret, ToolError, tool::AccessToken};

@@ -20,7 +20,8 @@ use std::sync::Arc;
 
 #[doc = include_str!("../../docs/configure.md")]
 pub trait Configure: Sized {
-    /// The settings that a person edits: a struct, or `()`. A form shows the titles and descriptions of its schema.
+    /// The settings that a person edits: a struct, or `()`. A form shows the titles and
+    /// descriptions of its schema.
     type Config: DeserializeOwned + JsonSchema + Send;
     /// The secrets that are never shown again: a struct, or `()`.
     type Secrets: DeserializeOwned + JsonSchema + Send;
@@ -37,8 +38,8 @@ pub type Configured = Result<Arc<dyn Toolset>, ConfigureError>;
 
 /// A factory that creates a toolset from settings in JSON.
 ///
-/// Every linked toolset that implements [`Configure`] has one. Implement it by hand for toolsets that are only known at
-/// run time, such as those of a server whose address is a setting.
+/// Every linked toolset that implements [`Configure`] has one. Implement it by hand for toolsets
+/// that are only known at run time, such as those of a server whose address is a setting.
 pub trait ToolsetFactory: Send + Sync + 'static {
     /// Returns the metadata for a settings form.
     fn metadata(&self) -> &ToolsetMetadata;
@@ -135,7 +136,8 @@ impl ToolsetFactory for LinkedFactory {
         Box::pin(async move {
             let config = unless_too_deep(config)
                 .ok_or_else(|| ConfigureError::Config(Problem::too_deep(MAX_DEPTH).into()))?;
-            // `AssertUnwindSafe` is sound: after a panic the state is dropped together with the unfinished toolset.
+            // `AssertUnwindSafe` is sound: after a panic the state is dropped together with the
+            // unfinished toolset.
             let configured = AssertUnwindSafe(async {
                 (self.constructor)(&self.metadata, config, &secrets).await
             })
@@ -153,7 +155,8 @@ impl ToolsetFactory for LinkedFactory {
     }
 }
 
-/// Decodes settings and secrets, and configures the toolset. Only this part is compiled for each type.
+/// Decodes settings and secrets, and configures the toolset. Only this part is compiled for each
+/// type.
 fn configure<'a, T: Configure + Toolset>(
     metadata: &'a ToolsetMetadata,
     config: Value,

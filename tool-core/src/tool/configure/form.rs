@@ -32,8 +32,8 @@ pub(crate) struct FormSchema {
 }
 
 impl FormSchema {
-    /// Fills in the defaults, or returns every problem. A value that fits only without its defaults, because they turn it
-    /// into another shape, is returned without them.
+    /// Fills in the defaults, or returns every problem. A value that fits only without its
+    /// defaults, because they turn it into another shape, is returned without them.
     pub(crate) fn fill(
         &self,
         given: &Value,
@@ -59,8 +59,8 @@ impl FormSchema {
         check_problems(problems).map(|()| filled)
     }
 
-    /// Returns every problem, and drops the names that the schema does not have. Names in `reserved` are never a problem.
-    /// Fails where the value is no object.
+    /// Returns every problem, and drops the names that the schema does not have. Names in
+    /// `reserved` are never a problem. Fails where the value is no object.
     pub(crate) fn check(
         &self,
         value: &mut Value,
@@ -72,7 +72,8 @@ impl FormSchema {
         Ok(problems)
     }
 
-    /// Returns the problems of the schema itself: it does not compile, is not one of an object, or has invalid defaults.
+    /// Returns the problems of the schema itself: it does not compile, is not one of an object, or
+    /// has invalid defaults.
     #[cfg(feature = "agents")]
     pub(crate) fn problems(&self) -> Vec<String> {
         let schema = self.validator.schema();
@@ -99,7 +100,8 @@ impl FormSchema {
         validate_as(self.subject, &self.validator, value)
     }
 
-    /// Drops the names that the schema does not have, and returns their problems. Fails where the value is no object.
+    /// Drops the names that the schema does not have, and returns their problems. Fails where the
+    /// value is no object.
     fn drop_unknown(
         &self,
         value: &mut Value,
@@ -177,8 +179,8 @@ impl fmt::Debug for CachedFormSchema {
     }
 }
 
-/// Decodes settings that fit their schema. The type may have stricter rules: the problem then has the type's message,
-/// without the texts of the settings.
+/// Decodes settings that fit their schema. The type may have stricter rules: the problem then has
+/// the type's message, without the texts of the settings.
 pub(crate) fn decode_settings<T: DeserializeOwned>(value: &Value) -> Result<T, ErrorList<Problem>> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let reason = SecretTexts::of_settings(value).remove_from(&error.inner().to_string());
@@ -186,8 +188,8 @@ pub(crate) fn decode_settings<T: DeserializeOwned>(value: &Value) -> Result<T, E
     })
 }
 
-/// Decodes secrets that fit their schema. The type's message may derive from the secret, so the problem has only the
-/// pointer.
+/// Decodes secrets that fit their schema. The type's message may derive from the secret, so the
+/// problem has only the pointer.
 pub(crate) fn decode_secrets<T: DeserializeOwned>(value: &Value) -> Result<T, ErrorList<Problem>> {
     let reason = "it is not what the toolset takes";
     serde_path_to_error::deserialize(value)
@@ -199,7 +201,8 @@ fn pointer(path: &Path) -> String {
         .fold(String::new(), |pointer, segment| match segment {
             Segment::Seq { index } => join_pointer(&pointer, &index.to_string()),
             Segment::Map { key } => join_pointer(&pointer, key),
-            // Neither has a pointer: an enum's variant is no member, and an unknown segment has no name.
+            // Neither has a pointer: an enum's variant is no member, and an unknown segment has no
+            // name.
             Segment::Enum { .. } | Segment::Unknown => pointer,
         })
 }

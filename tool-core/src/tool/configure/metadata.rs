@@ -21,7 +21,8 @@ use std::sync::Arc;
 
 /// The metadata of a toolset for a settings form.
 ///
-/// It serialises for a user interface. For a toolset whose settings are a currency and whose secrets are a key:
+/// It serialises for a user interface. For a toolset whose settings are a currency and whose
+/// secrets are a key:
 ///
 /// ```
 /// # use tool_core::{Auth, Secret};
@@ -102,7 +103,8 @@ pub struct ToolsetMetadata {
     pub title: String,
     /// The description of the toolset.
     pub description: String,
-    /// The JSON Schema of the settings, with titles, descriptions and defaults; absent where there are none.
+    /// The JSON Schema of the settings, with titles, descriptions and defaults; absent where there
+    /// are none.
     pub config_schema: Option<Value>,
     /// The JSON Schema of the secrets; absent where there are none.
     pub secrets_schema: Option<Value>,
@@ -118,7 +120,8 @@ pub struct ToolsetMetadata {
 
 const ACCESS_TOKEN: &str = "access_token";
 
-/// The members of the secrets that hold the tokens of a grant. They may be present whatever the toolset's own schema is.
+/// The members of the secrets that hold the tokens of a grant. They may be present whatever the
+/// toolset's own schema is.
 const TOKENS: &[&str] = &[
     ACCESS_TOKEN,
     "refresh_token",
@@ -179,14 +182,14 @@ impl ToolsetMetadata {
     ///
     /// # Errors
     ///
-    /// Every problem of the settings. A top-level name that the schema does not have is one. Problems show numbers and
-    /// booleans; of texts they show only the length.
+    /// Every problem of the settings. A top-level name that the schema does not have is one.
+    /// Problems show numbers and booleans; of texts they show only the length.
     pub fn check_config(&self, config: &Value) -> Result<Value, ErrorList<Problem>> {
         self.config_form().fill(config, UnknownNames::Refuse)
     }
 
-    /// Checks secrets before they are written. The tokens of a grant may be present or missing, because they come and go
-    /// with the grant.
+    /// Checks secrets before they are written. The tokens of a grant may be present or missing,
+    /// because they come and go with the grant.
     ///
     /// # Errors
     ///
@@ -206,7 +209,8 @@ impl ToolsetMetadata {
             .map(drop)
     }
 
-    /// Returns the settings that decide where the toolset's secrets go, with their values in `config`.
+    /// Returns the settings that decide where the toolset's secrets go, with their values in
+    /// `config`.
     #[cfg(feature = "session")]
     pub fn bound_settings(&self, config: &Value) -> BoundSettings {
         BoundSettings::of(
@@ -215,8 +219,8 @@ impl ToolsetMetadata {
         )
     }
 
-    /// Decodes stored settings. They are checked again, and their defaults are filled in. Names that the schema no longer
-    /// has are dropped.
+    /// Decodes stored settings. They are checked again, and their defaults are filled in. Names
+    /// that the schema no longer has are dropped.
     ///
     /// # Errors
     ///
@@ -304,7 +308,8 @@ fn form_schema<T: JsonSchema>() -> Option<Value> {
     (schema["type"] != "null").then_some(schema)
 }
 
-/// Returns the title that was set, or the words of the name: `Google Calendar` for `google_calendar`.
+/// Returns the title that was set, or the words of the name: `Google Calendar` for
+/// `google_calendar`.
 pub(crate) fn title_of(name: &str, title: Option<&str>) -> String {
     let capitalise = |word: &str| {
         let mut chars = word.chars();

@@ -1,5 +1,5 @@
-//! Configured toolsets: their settings and secrets, the form that asks for both, and the factories that create them. The
-//! model sees none of it.
+//! Configured toolsets: their settings and secrets, the form that asks for both, and the factories
+//! that create them. The model sees none of it.
 
 mod binding;
 pub(crate) mod credentials;

@@ -11,8 +11,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
-/// The secrets of a toolset: the text of a JSON object. Its memory is wiped on drop, `Debug` does not show it, and it does
-/// not serialise.
+/// The secrets of a toolset: the text of a JSON object. Its memory is wiped on drop, `Debug` does
+/// not show it, and it does not serialise.
 #[derive(Clone)]
 pub struct SecretDocument {
     text: Zeroizing<String>,
@@ -25,8 +25,8 @@ impl SecretDocument {
         Self::from_json("{}".to_owned())
     }
 
-    /// Creates a document from a value, and wipes the value. Of a value that nests deeper than 128, the document has an
-    /// empty text, which is not JSON.
+    /// Creates a document from a value, and wipes the value. Of a value that nests deeper than 128,
+    /// the document has an empty text, which is not JSON.
     pub fn from_value(mut value: Value) -> Self {
         let text = if is_nested_too_deep(&value) {
             String::new()
@@ -79,7 +79,8 @@ impl SecretDocument {
         self.parsed().map(|value| inspect(&value))
     }
 
-    /// Returns the document with changed members, without its grant. All copies are wiped. `None` where it is not an object.
+    /// Returns the document with changed members, without its grant. All copies are wiped. `None`
+    /// where it is not an object.
     #[cfg(feature = "agents")]
     pub(crate) fn with_members(
         &self,
@@ -140,20 +141,23 @@ pub(crate) fn wipe(value: &mut Value) {
     }
 }
 
-/// Texts that no message may show, in every form in which a message may quote them. They are wiped on drop.
+/// Texts that no message may show, in every form in which a message may quote them. They are wiped
+/// on drop.
 pub(crate) struct SecretTexts(Zeroizing<Vec<String>>);
 
 /// The text that replaces a secret.
 const MARK: &str = "[hidden]";
 
-/// The minimum length of a secret that is removed, in characters. Shorter texts occur in any sentence.
+/// The minimum length of a secret that is removed, in characters. Shorter texts occur in any
+/// sentence.
 const MIN_SECRET_CHARS: usize = 4;
 
 /// The minimum length of a base64 form, in characters. Shorter ones occur in other words.
 const MIN_BASE64_CHARS: usize = 5;
 
 impl SecretTexts {
-    /// Collects the texts of settings: plain, as `{:?}` and JSON write them, and percent-encoded. Numbers may be shown.
+    /// Collects the texts of settings: plain, as `{:?}` and JSON write them, and percent-encoded.
+    /// Numbers may be shown.
     pub(crate) fn of_settings(settings: &Value) -> Self {
         let mut forms = Vec::new();
         visit_texts(settings, &mut |text, is_number| {
@@ -164,8 +168,8 @@ impl SecretTexts {
         Self::new(forms)
     }
 
-    /// Collects the texts and numbers of secrets, unless they are too short. Their base64 forms are included, also as a
-    /// part of a longer text (`user:password`).
+    /// Collects the texts and numbers of secrets, unless they are too short. Their base64 forms are
+    /// included, also as a part of a longer text (`user:password`).
     pub(crate) fn of_secrets(secrets: &Value) -> Self {
         let mut forms = Vec::new();
         visit_texts(secrets, &mut |text, _| {
@@ -184,8 +188,8 @@ impl SecretTexts {
         Self(Zeroizing::new(texts))
     }
 
-    /// Replaces each text in the message. A text of fewer than four characters is replaced only where it is a whole word,
-    /// so that the message remains readable.
+    /// Replaces each text in the message. A text of fewer than four characters is replaced only
+    /// where it is a whole word, so that the message remains readable.
     pub(crate) fn remove_from(&self, message: &str) -> String {
         self.0.iter().fold(message.to_owned(), |message, text| {
             match text.chars().count() {
@@ -238,8 +242,8 @@ fn plain_forms(text: &str) -> [String; 3] {
     ]
 }
 
-/// Returns the base64 forms of a text at every offset in the encoded bytes, in both alphabets. Characters that the text
-/// shares with its neighbours are left out.
+/// Returns the base64 forms of a text at every offset in the encoded bytes, in both alphabets.
+/// Characters that the text shares with its neighbours are left out.
 fn base64_forms(text: &str) -> Vec<String> {
     let mut forms = Vec::new();
     for offset in 0..3_usize {

@@ -1,5 +1,5 @@
-//! Reports as one self-contained HTML page. It reads without its script, which only searches. Its policy allows this one
-//! script, by its hash, and no network access.
+//! Reports as one self-contained HTML page. It reads without its script, which only searches. Its
+//! policy allows this one script, by its hash, and no network access.
 
 use crate::trace::cost::{CostEntry, CostSummary};
 use crate::trace::record::{NodeState, SpanRecord, SpanStatus};
@@ -16,7 +16,8 @@ const HEAD: &str = include_str!("page_head.html");
 const SCRIPT: &str = include_str!("page.js");
 const STYLE: &str = include_str!("page.css");
 
-/// The style sheet of a waterfall: the colours of spans by kind and state, and their bars on one time axis.
+/// The style sheet of a waterfall: the colours of spans by kind and state, and their bars on one
+/// time axis.
 ///
 /// [`Report::to_html`] uses it. Serve it with a page of your own that shows spans, so that both look alike. Its first lines name the
 /// classes and variables that your page sets.
@@ -30,15 +31,18 @@ const STYLE: &str = include_str!("page.css");
 /// ```
 pub const WATERFALL_CSS: &str = include_str!("waterfall.css");
 
-/// Maximum number of spans on the page. A browser does not open a page with all spans of a long run.
+/// Maximum number of spans on the page. A browser does not open a page with all spans of a long
+/// run.
 const MAX_SPANS: usize = 10_000;
-/// Maximum number of rows directly inside a row, and of roots. A browser takes too long to unfold more.
+/// Maximum number of rows directly inside a row, and of roots. A browser takes too long to unfold
+/// more.
 const MAX_SIBLINGS: usize = 1_000;
 /// Maximum nesting of elements. A deeper span shows its depth as a number.
 const MAX_DEPTH: usize = 16;
 /// Maximum indentation, in levels.
 const MAX_INDENT: usize = 8;
-/// Maximum number of rows that are unfolded at first. As many levels of the tree are unfolded as that allows.
+/// Maximum number of rows that are unfolded at first. As many levels of the tree are unfolded as
+/// that allows.
 const MAX_UNFOLDED: usize = 400;
 /// Maximum number of names in each table of totals.
 const MAX_NAMES: usize = 100;
@@ -48,25 +52,28 @@ const MAX_USES: usize = 20;
 const MAX_NAME: usize = 100;
 /// Maximum number of characters of an error's message, or of an attribute.
 const MAX_TEXT: usize = 2_000;
-/// Maximum number of bytes of all attributes, for example inputs and outputs, and of the messages of errors.
+/// Maximum number of bytes of all attributes, for example inputs and outputs, and of the messages
+/// of errors.
 const MAX_TEXTS: usize = 8 << 20;
 /// The attributes with the input and the output of a tool.
 const INPUT: &str = "gen_ai.tool.call.arguments";
 const OUTPUT: &str = "gen_ai.tool.call.result";
 
 impl Report {
-    /// Returns the report as one page: the spans as a tree with bars on one time axis, and the totals.
+    /// Returns the report as one page: the spans as a tree with bars on one time axis, and the
+    /// totals.
     ///
-    /// Each span opens to its times, ids, cost and attributes. Inputs and outputs are among them if the collector
+    /// Each span opens to its times, ids, cost and attributes. Inputs and outputs are among them if
+    /// the collector
     /// [records contents](crate::trace::CollectorBuilder::content), as they were redacted. A search filters the spans by all
     /// of these texts.
     ///
-    /// The page loads nothing. It reads without a script, and its own script can only search. It adapts to a phone and to a
-    /// dark theme, and every text on it is escaped.
+    /// The page loads nothing. It reads without a script, and its own script can only search. It
+    /// adapts to a phone and to a dark theme, and every text on it is escaped.
     ///
-    /// If there are more than 10,000 spans, the page shows those nearest to the root and says how many it leaves out. It shows the
-    /// first 1,000 spans directly inside a span, and the first 1,000 roots. The totals include all spans. Past 8 MiB, attributes and
-    /// messages are left out.
+    /// If there are more than 10,000 spans, the page shows those nearest to the root and says how
+    /// many it leaves out. It shows the first 1,000 spans directly inside a span, and the first
+    /// 1,000 roots. The totals include all spans. Past 8 MiB, attributes and messages are left out.
     pub fn to_html(&self) -> String {
         Page(self).to_string()
     }
@@ -142,7 +149,8 @@ fn cost_element(sum: CostSummary) -> String {
     )
 }
 
-/// Returns the beginning of a text, escaped for use between tags and in attributes in double quotes.
+/// Returns the beginning of a text, escaped for use between tags and in attributes in double
+/// quotes.
 fn escaped(text: &str, max: usize) -> String {
     let text = printable(text, max)
         .replace('&', "&amp;")
@@ -252,12 +260,13 @@ fn write_table(
 /// A node on the page.
 struct VisibleRow<'r> {
     node: SpanNode<'r>,
-    /// The number of nodes inside this one that are not on the page, without those inside another row.
+    /// The number of nodes inside this one that are not on the page, without those inside another
+    /// row.
     hidden: usize,
 }
 
-/// Returns the rows of the page: of each list the first, of these the nodes of least depth, and of the last depth those that
-/// come first. So the ancestors of a row are rows too.
+/// Returns the rows of the page: of each list the first, of these the nodes of least depth, and of
+/// the last depth those that come first. So the ancestors of a row are rows too.
 fn visible_rows(report: &Report) -> Vec<VisibleRow<'_>> {
     let (mut listed, mut lists) = (HashSet::new(), HashMap::<_, usize>::new());
     let mut nodes = report.nodes().collect::<Vec<_>>();
@@ -313,7 +322,8 @@ struct Waterfall {
     texts_left: usize,
 }
 
-/// Writes the spans as a tree with bars on one time axis. Spans with others inside of them can be folded.
+/// Writes the spans as a tree with bars on one time axis. Spans with others inside of them can be
+/// folded.
 fn write_waterfall(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_>]) -> fmt::Result {
     f.write_str("<section aria-labelledby=\"spans\">\n<h2 id=\"spans\">Spans</h2>\n")?;
     if rows.is_empty() {
@@ -479,7 +489,8 @@ impl Waterfall {
         write!(f, " style=\"--l:{left};--w:{width}\"></span></span>")
     }
 
-    /// Writes what a span opens to: its times and ids, its error, its uses of models, and its attributes.
+    /// Writes what a span opens to: its times and ids, its error, its uses of models, and its
+    /// attributes.
     fn write_details(&mut self, f: &mut Formatter<'_>, node: SpanNode<'_>) -> fmt::Result {
         f.write_str("<dl>")?;
         if let Some(span) = node.span() {

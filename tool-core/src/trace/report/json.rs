@@ -1,4 +1,5 @@
-//! Reports as JSON. Spans are a flat list, because most parsers reject objects that are nested thousands deep.
+//! Reports as JSON. Spans are a flat list, because most parsers reject objects that are nested
+//! thousands deep.
 
 use crate::schema::timestamp::Timestamp;
 use crate::trace::collector::Totals;

@@ -1,5 +1,5 @@
-//! Reports as text: the tree for a terminal, the outline on one line, and the form of names, durations and amounts, which
-//! the page shares.
+//! Reports as text: the tree for a terminal, the outline on one line, and the form of names,
+//! durations and amounts, which the page shares.
 
 use crate::text::escape_invisible;
 use crate::trace::collector::Totals;
@@ -178,16 +178,17 @@ fn write_totals(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 }
 
 impl Report {
-    /// Returns the tree on one line, without figures: `agent:planner > llm, tool:A > llm, tool:B > http`.
+    /// Returns the tree on one line, without figures:
+    /// `agent:planner > llm, tool:A > llm, tool:B > http`.
     ///
-    /// `>` precedes the spans inside a span. A comma precedes the next span inside the *root*: above, `agent:planner`
-    /// contains `llm`, `tool:A` and `tool:B`. Further down, several spans inside a span are in parentheses:
-    /// `agent:planner > tool:A > (llm, http), tool:B`. A semicolon precedes the next root. Siblings are in the order in
-    /// which they started.
+    /// `>` precedes the spans inside a span. A comma precedes the next span inside the *root*:
+    /// above, `agent:planner` contains `llm`, `tool:A` and `tool:B`. Further down, several spans
+    /// inside a span are in parentheses: `agent:planner > tool:A > (llm, http), tool:B`. A
+    /// semicolon precedes the next root. Siblings are in the order in which they started.
     ///
-    /// Agents, tools and sections are shown with kind and name, requests as `llm` or `http`. A name with characters other
-    /// than letters, digits and `_ - . / :` is in quotes. A span that the report does not have is shown as `dropped`,
-    /// `open` or `remote`: see [`NodeState`].
+    /// Agents, tools and sections are shown with kind and name, requests as `llm` or `http`. A name
+    /// with characters other than letters, digits and `_ - . / :` is in quotes. A span that the
+    /// report does not have is shown as `dropped`, `open` or `remote`: see [`NodeState`].
     pub fn outline(&self) -> String {
         let mut line = String::new();
         // The end of each open list, and whether the list is in parentheses.
@@ -234,9 +235,11 @@ fn push_label(line: &mut String, node: SpanNode<'_>) {
     };
 }
 
-/// Returns the first `max` characters of a name, with invisible characters escaped and `…` where there is more.
+/// Returns the first `max` characters of a name, with invisible characters escaped and `…` where
+/// there is more.
 ///
-/// A model or a server may have chosen the name. Nothing in it can move the cursor, hide, or turn the direction of text.
+/// A model or a server may have chosen the name. Nothing in it can move the cursor, hide, or turn
+/// the direction of text.
 pub(crate) fn printable(name: &str, max: usize) -> String {
     match name.char_indices().nth(max) {
         None => escape_invisible(name),
@@ -244,7 +247,8 @@ pub(crate) fn printable(name: &str, max: usize) -> String {
     }
 }
 
-/// Returns a duration with three digits: `12.3 ms`. From ten minutes on in minutes and seconds: `12 min 05 s`.
+/// Returns a duration with three digits: `12.3 ms`. From ten minutes on in minutes and seconds:
+/// `12 min 05 s`.
 pub(crate) fn duration(nanos: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1_000, "µs"), (1_000_000, "ms"), (1_000_000_000, "s")];
     if nanos < 1_000 {

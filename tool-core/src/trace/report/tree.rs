@@ -1,7 +1,7 @@
 //! A report, and its spans as a tree.
 //!
-//! The tree is one vector in which each node precedes the nodes inside it. A trace may be thousands of spans deep, so
-//! neither building nor reading the tree recurses.
+//! The tree is one vector in which each node precedes the nodes inside it. A trace may be thousands
+//! of spans deep, so neither building nor reading the tree recurses.
 
 use crate::trace::collector::{Collector, Totals};
 use crate::trace::cost::CostSummary;
@@ -15,8 +15,8 @@ use std::time::Duration;
 
 /// A snapshot of a collector: its spans as a tree, and their cost.
 ///
-/// - [`Display`](fmt::Display) writes the tree for a terminal, with durations, cost and totals. `{:#}` uses only ASCII
-///   characters, except in names.
+/// - [`Display`](fmt::Display) writes the tree for a terminal, with durations, cost and totals.
+///   `{:#}` uses only ASCII characters, except in names.
 /// - [`outline`](Self::outline) returns the tree on one line.
 /// - [`to_json`](Self::to_json), or `Serialize`, returns everything for programs.
 /// - [`to_html`](Self::to_html) returns one self-contained page.
@@ -48,12 +48,14 @@ pub struct Report {
 }
 
 impl Report {
-    /// Returns the spans that have ended, in the order in which they ended: children before their parents.
+    /// Returns the spans that have ended, in the order in which they ended: children before their
+    /// parents.
     pub fn spans(&self) -> &[SpanRecord] {
         &self.spans
     }
 
-    /// Returns the spans that were open around the call that made the report, the outermost first, as they were then.
+    /// Returns the spans that were open around the call that made the report, the outermost first,
+    /// as they were then.
     pub fn running(&self) -> &[SpanRecord] {
         &self.running
     }
@@ -74,8 +76,8 @@ impl Report {
         SpanNode::siblings(self, 0, self.tree().len())
     }
 
-    /// Returns the spans directly inside a span, in the order in which they started. A span that is not in the tree has
-    /// none.
+    /// Returns the spans directly inside a span, in the order in which they started. A span that is
+    /// not in the tree has none.
     pub fn children(&self, span: SpanId) -> impl Iterator<Item = SpanNode<'_>> {
         let node = self.nodes().find(move |node| node.span_id() == span);
         node.into_iter().flat_map(SpanNode::children)
@@ -86,7 +88,8 @@ impl Report {
         (0..self.tree().len()).filter_map(|index| SpanNode::new(self, index))
     }
 
-    /// Returns the first start and the last end, in nanoseconds of the spans' clock; `None` without spans.
+    /// Returns the first start and the last end, in nanoseconds of the spans' clock; `None` without
+    /// spans.
     pub(crate) fn window(&self) -> Option<(u64, u64)> {
         let all = || self.spans.iter().chain(&self.running);
         let end = all()
@@ -135,7 +138,8 @@ impl Collector {
     }
 }
 
-/// A node of a report's tree. A parent that the report does not have is represented by a node without a span.
+/// A node of a report's tree. A parent that the report does not have is represented by a node
+/// without a span.
 #[derive(Clone, Debug)]
 pub(crate) struct TreeNode {
     /// The id of a span is unique in its trace only.
@@ -217,7 +221,8 @@ fn build_tree(ended: &[SpanRecord], running: &[SpanRecord]) -> Vec<TreeNode> {
         });
         ahead.extend(take(Some(index)).map(|(index, node)| (index, node, Some(here))));
     }
-    // A node comes after its parent, so from the end each node is complete when its parent takes it over.
+    // A node comes after its parent, so from the end each node is complete when its parent takes it
+    // over.
     for index in (0..nodes.len()).rev() {
         let Some(TreeNode {
             parent: Some(parent),
@@ -337,7 +342,8 @@ impl<'r> SpanNode<'r> {
         self.node.id.0
     }
 
-    /// Returns kind and name, `tool:search`. For a span that the report does not have, the state: `(dropped)`.
+    /// Returns kind and name, `tool:search`. For a span that the report does not have, the state:
+    /// `(dropped)`.
     pub fn label(self) -> String {
         self.span()
             .map_or_else(|| format!("({})", self.state().as_str()), SpanRecord::label)
