@@ -213,7 +213,8 @@ def chat_request(body):
 def server_request(server, body):
     choice = body.get("tool_choice", "auto")
     may_have = server.named_choice or isinstance(choice, str)
-    return chat_request(body) + ([] if may_have else [f"the server reads no tool choice {choice}"])
+    of_openai = {name: value for name, value in body.items() if name not in server.own}
+    return chat_request(of_openai) + ([] if may_have else [f"the server reads no tool choice {choice}"])
 
 
 def response_request(body):

@@ -17,10 +17,12 @@ class Server(typing.NamedTuple):
     refused: frozenset[str] = frozenset()
     #: Members of a model's message that go back beside its text and calls. None if all of them do.
     members: frozenset[str] | None = None
+    #: Members of a request that OpenAI does not have.
+    own: frozenset[str] = frozenset()
 
 
 SERVERS = {
-    "llama-cpp": Server(grammar="llama-cpp", named_choice=False),
+    "llama-cpp": Server(grammar="llama-cpp", named_choice=False, own=frozenset({"chat_template_kwargs"})),
     "vllm": Server(grammar="vllm"),
     "lm-studio": Server(grammar="llama-cpp", named_choice=False),
 }
