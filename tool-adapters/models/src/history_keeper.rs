@@ -1,8 +1,8 @@
 //! Keeping the history of an agent within a limit.
 
+use parking_lot::Mutex;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Mutex, PoisonError};
 use tool_core::ToolError;
 use tool_core::session::{History, Keep, Message, Model, Shortened};
 use tool_core::trace::TokenUsage;
@@ -50,7 +50,7 @@ impl<T: ?Sized> Unshared<T> {
     }
 
     fn get(&mut self) -> &mut T {
-        self.0.get_mut().unwrap_or_else(PoisonError::into_inner)
+        self.0.get_mut()
     }
 }
 
@@ -349,14 +349,14 @@ mod tests {
             .sum_up_with(fails)
             .on_shortened(move |shortened| {
                 let error = shortened.summary_error.clone();
-                found.lock().expect("unpoisoned").push(error);
+                found.lock().push(error);
             });
         for turn in 0..3 {
             let reply = agent.prompt(format!("q{turn}")).await;
             assert!(reply.error.is_none(), "{reply:?}");
         }
         assert_eq!(texts(&agent), ["q0", "q2", "a2"]);
-        let errors = errors.lock().expect("unpoisoned");
+        let errors = errors.lock();
         assert_eq!(*errors, [Some("TRANSIENT: overloaded".to_owned())]);
     }
 
