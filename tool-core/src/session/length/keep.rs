@@ -5,8 +5,8 @@ use crate::trace::context_window;
 /// The part of a conversation that is kept: so many messages, turns or tokens, or a share of the
 /// model's context.
 ///
-/// [`History::trim`](super::History::trim) removes the oldest part of a longer conversation, and
-/// [`History::compact`](super::History::compact) puts a summary in its place. Both keep
+/// [`History::trim`](crate::session::History::trim) removes the oldest part of a longer conversation, and
+/// [`History::compact`](crate::session::History::compact) puts a summary in its place. Both keep
 ///
 /// - each call with its results, and each step of the model whole, with its signatures
 /// - the first message of the user, which often is the task ([`without_first`](Self::without_first)
