@@ -349,7 +349,7 @@ async fn a_file_with_its_text_is_text_for_every_model() {
         .with_upload("guests.csv", "name,seats\nAda,2")
         .expect("a text");
     assert_eq!(agent.prompt(message).await.error, None);
-    let content = &server.requests()[0].body["messages"][1]["content"];
+    let content = &server.requests()[0].body["messages"][0]["content"];
     let expected = "How many guests?\nFile `guests.csv` (text/csv):\nname,seats\nAda,2";
     assert_eq!(content, expected);
 }
