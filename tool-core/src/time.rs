@@ -50,7 +50,7 @@ pub(crate) fn milliseconds(time: Duration) -> String {
 }
 
 /// A reading of the processor's counter, which takes a third of the time of the system's clock.
-/// Where the processor has no steady counter, this is the system's clock.
+/// On a processor without a steady counter, this is the system's clock.
 ///
 /// Only the time between two readings is meaningful, as the counter drifts from the system's clock
 /// in hours.

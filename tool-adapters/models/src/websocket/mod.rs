@@ -79,7 +79,7 @@
 //! The provider knows the tools that the session shows the model
 //! ([`Session::definitions`](tool_core::Session::definitions)). The conversation looks at them
 //! again after each call and turn, when the user sends a text, and while the provider is silent.
-//! Where they have changed, OpenAI gets them at once. Gemini takes tools in a new connection only,
+//! If they have changed, OpenAI gets them at once. Gemini takes tools in a new connection only,
 //! so this resumes the conversation in one as soon as the model owes no response. Without a handle
 //! for that, Gemini keeps the tools, and calls of hidden ones are refused.
 //!

@@ -2,7 +2,7 @@
 //!
 //! A script is a file in `lua`. Its arguments are the fields of a struct of this file, and the
 //! script has each of them in a local of the same name, as a text. A key has its name in capitals.
-//! What follows the named arguments is read from `ARGV`, from the index `REST` on.
+//! The arguments after the named ones are read from `ARGV`, from the index `REST` on.
 
 use redis::{RedisWrite, Script, ScriptInvocation, ToRedisArgs};
 use std::sync::LazyLock;
