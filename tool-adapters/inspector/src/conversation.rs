@@ -23,6 +23,11 @@ trait DynModel: Send {
         request: ModelRequest<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<ModelStep, ToolError>> + Send + 'a>>;
 
+    fn prepare<'a>(
+        &'a mut self,
+        history: &'a mut History,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
     fn take_failed_usage(&mut self) -> TokenUsage;
 
     fn has_shown_output(&self) -> bool;
@@ -36,6 +41,13 @@ impl<M: Model> DynModel for M {
         request: ModelRequest<'a>,
     ) -> Pin<Box<dyn Future<Output = Result<ModelStep, ToolError>> + Send + 'a>> {
         Box::pin(Model::step(self, request))
+    }
+
+    fn prepare<'a>(
+        &'a mut self,
+        history: &'a mut History,
+    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+        Box::pin(Model::prepare(self, history))
     }
 
     fn take_failed_usage(&mut self) -> TokenUsage {
@@ -56,6 +68,10 @@ struct BoxedModel(Box<dyn DynModel>);
 impl Model for BoxedModel {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         self.0.step(request).await
+    }
+
+    async fn prepare(&mut self, history: &mut History) {
+        self.0.prepare(history).await;
     }
 
     fn take_failed_usage(&mut self) -> TokenUsage {

@@ -894,10 +894,14 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
     async fn prepare(&mut self, history: &mut History) {
         let initial = self.initial;
         let besides = || self.session.context().session_init_tokens;
+        let prepared = async {
+            self.model.prepare(history).await;
+            self.keeper.prepare(self.model, history, besides).await;
+        };
         tokio::select! {
             biased;
             _ = self.count.wait_for(|count| *count != initial) => {}
-            () = self.keeper.prepare(self.model, history, besides) => {}
+            () = prepared => {}
         }
     }
 

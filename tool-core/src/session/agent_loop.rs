@@ -1,7 +1,7 @@
 //! The agent loop: asks a model, runs what it calls, and asks again until it has replied.
 
 use crate::call::{ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
-use crate::session::agent_event::{AgentEvent, ApprovalWanted};
+use crate::session::agent_event::AgentEvent;
 use crate::session::answer_form::{AnswerForm, AnswerVerdict};
 use crate::session::event_queue::EventSender;
 use crate::session::history::History;
@@ -11,16 +11,17 @@ use crate::session::message_log::{LoggedHistory, MessageLog};
 use crate::session::model::{Model, ModelRequest, ToolChoice};
 use crate::session::model_span::ask;
 use crate::session::model_step::ModelStep;
-use crate::session::pipeline::confirm::pending_call;
+use crate::session::pipeline::confirm::wanted_approvals;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
 use crate::session::pipeline::without_tool;
 use crate::session::raw_turn::RawTurn;
 use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
-use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_unread};
+use crate::session::unmade_calls::{
+    cancelled, name_of_limit, not_stored, refusal_of_calls, refused_unread,
+};
 use crate::session::user_message::UserMessage;
-use crate::time::CallInstant;
 use crate::tool::ToolDefinition;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -293,12 +294,8 @@ impl OpenReply<'_> {
         let may_call = self.may_call();
         if let Some(form) = self.form.as_deref_mut().filter(|_| is_read) {
             let finish = step.finish;
-            let before = self.history.messages().len();
-            let verdict = form
-                .read(self.session, &mut step, self.history.history, may_call)
-                .await;
-            self.history.note_since(before);
-            match verdict {
+            let history = &mut self.history;
+            match form.read(self.session, &mut step, history, may_call).await {
                 AnswerVerdict::CallsTools => {}
                 AnswerVerdict::AskAgain => return None,
                 AnswerVerdict::Taken => return Some(self.finish_of_answer(ReplyFinish::Complete)),
@@ -525,8 +522,8 @@ struct OpenStep<'a> {
     step: ModelStep,
     step_calls: Vec<StepCall>,
     answers: Vec<Option<ToolResponse>>,
-    /// The answers that the log has.
-    logged: Vec<bool>,
+    /// The answers as messages, which the log has.
+    results: Vec<Option<Message>>,
 }
 
 impl<'a> OpenStep<'a> {
@@ -541,14 +538,14 @@ impl<'a> OpenStep<'a> {
         // The items of a raw turn correspond to the calls, one for one.
         step.native = step.native.filter(|_| step.calls.len() == made);
         let answers = vec![None; step.calls.len()];
-        let logged = vec![false; step.calls.len()];
+        let results = vec![None; step.calls.len()];
         let mut open = OpenStep {
             session,
             history,
             step,
             step_calls,
             answers,
-            logged,
+            results,
         };
         open.log_step();
         open
@@ -565,8 +562,9 @@ impl<'a> OpenStep<'a> {
         events: Option<&EventSender>,
     ) -> Result<Vec<ToolResponse>, ToolError> {
         if let Err(error) = self.history.stored().await {
-            for (call, answer) in self.step.calls.iter().zip(&mut self.answers) {
-                *answer = Some(not_stored(call));
+            for place in 0..self.step.calls.len() {
+                let response = not_stored(&self.step.calls[place]);
+                self.answer(place, response);
             }
             return Err(error);
         }
@@ -619,9 +617,7 @@ impl<'a> OpenStep<'a> {
             let response = refused_unread(call, message);
             let response = without_tool::count_without_tool(self.session, call, response).await;
             if let Some(events) = events {
-                // It does not run, so it reports nothing.
-                let _ = events.begin(call);
-                events.result(call, &response, Vec::new());
+                events.not_run(call, &response);
             }
             self.answer(place, response);
         }
@@ -669,8 +665,10 @@ impl OpenStep<'_> {
 
     /// Takes the answer of a call.
     fn answer(&mut self, place: usize, response: ToolResponse) {
-        self.history.note_result(&self.step.calls[place], &response);
-        self.logged[place] = true;
+        let call = &self.step.calls[place];
+        let result = self.history.result_message(call, &response);
+        self.history.note(&result);
+        self.results[place] = Some(result);
         self.answers[place] = Some(response);
     }
 
@@ -687,7 +685,6 @@ impl OpenStep<'_> {
         }
         let answered = calls.iter().zip(&self.answers);
         let canonical = answered
-            .clone()
             .map(|(call, answer)| self.canonical_call(call, answer.as_ref()))
             .collect();
         self.history.history.push(Message::Assistant {
@@ -695,18 +692,15 @@ impl OpenStep<'_> {
             calls: canonical,
             native,
         });
-        for ((call, answer), logged) in answered.zip(&self.logged) {
-            let unanswered;
-            let response = if let Some(response) = answer {
-                response
-            } else {
-                unanswered = cancelled(self.session, call);
-                &unanswered
-            };
-            if !logged {
-                self.history.note_result(call, response);
+        let results = std::mem::take(&mut self.results);
+        for (call, result) in calls.iter().zip(results) {
+            match result {
+                Some(result) => self.history.history.push(result),
+                None => {
+                    let response = cancelled(self.session, call);
+                    self.history.push_result(call, &response);
+                }
             }
-            self.history.history.push_result(call, response);
         }
     }
 }
@@ -715,45 +709,4 @@ impl Drop for OpenStep<'_> {
     fn drop(&mut self) {
         self.write();
     }
-}
-
-/// Returns the approvals that a response waits for, with all that a person must see.
-async fn wanted_approvals(session: &SessionInner, response: &ToolResponse) -> Vec<ApprovalWanted> {
-    let mut wanted = Vec::new();
-    for confirmation in response.meta().confirmations() {
-        let pending = pending_call(session, &confirmation.token).await;
-        // Without the store, the summary is all that is known.
-        let payload = pending.map_or_else(
-            |_| confirmation.summary.clone(),
-            |pending| pending.payload(),
-        );
-        wanted.push(ApprovalWanted {
-            call_id: response.meta().call_id().unwrap_or_default().to_owned(),
-            payload,
-            confirmation: confirmation.clone(),
-        });
-    }
-    wanted
-}
-
-/// Returns the response to a call whose step could not be stored.
-#[cold]
-fn not_stored(call: &ToolCall) -> ToolResponse {
-    let message = "the call was not run, as the conversation could not be stored";
-    ToolResponse::refused(call, ToolError::transient(message), CallInstant::now())
-}
-
-/// Returns the response to a call whose end the caller did not wait for.
-#[cold]
-fn cancelled(session: &SessionInner, call: &ToolCall) -> ToolResponse {
-    let tool = session.tools.find(call.name());
-    let harmless = tool.is_some_and(|(_, tool)| tool.definition().compiled.is_harmless());
-    let message = if harmless {
-        "The call was cancelled: the turn was interrupted before it ended."
-    } else {
-        "The call was cancelled: the turn was interrupted before it ended, and it may have taken effect."
-    };
-    let error =
-        ToolError::new(ErrorKind::Cancelled, message, false).partial_side_effects(!harmless);
-    ToolResponse::refused(call, error, CallInstant::now())
 }

@@ -3,9 +3,9 @@
 use crate::call::{ToolCall, ToolResponse};
 use crate::registry::ToolContext;
 use crate::schema::parameter::AnswerType;
-use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
+use crate::session::message_log::LoggedHistory;
 use crate::session::model_step::ModelStep;
 use crate::session::pipeline::step::{distinct_calls, with_fresh_ids};
 use crate::session::pipeline::without_tool::record_refusal;
@@ -110,7 +110,7 @@ impl AnswerForm {
         &mut self,
         session: &Arc<SessionInner>,
         step: &mut ModelStep,
-        history: &mut History,
+        history: &mut LoggedHistory<'_>,
         may_call: bool,
     ) -> AnswerVerdict {
         let has_answer = step.calls.iter().any(|call| self.takes(call));
@@ -135,12 +135,12 @@ impl AnswerForm {
         &mut self,
         session: &Arc<SessionInner>,
         step: &mut ModelStep,
-        history: &mut History,
+        history: &mut LoggedHistory<'_>,
     ) -> AnswerVerdict {
         let made = step.calls.len();
         let calls = distinct_calls(
             session,
-            with_fresh_ids(history, std::mem::take(&mut step.calls)),
+            with_fresh_ids(history.history, std::mem::take(&mut step.calls)),
         );
         let calls = calls
             .into_iter()
@@ -192,7 +192,11 @@ impl AnswerForm {
     }
 
     /// Reads an answer that was given as a text: JSON of the type, or none at all.
-    async fn read_text(&mut self, step: &mut ModelStep, history: &mut History) -> AnswerVerdict {
+    async fn read_text(
+        &mut self,
+        step: &mut ModelStep,
+        history: &mut LoggedHistory<'_>,
+    ) -> AnswerVerdict {
         let text = step.text.take();
         let native = step.native.take();
         let problems = match &text {

@@ -126,6 +126,12 @@ impl EventSender {
         waiting.push(usage);
     }
 
+    /// Lets another model begin the step's text again. The loop then sends its text if it sends no
+    /// piece.
+    pub(crate) fn begin_again(&self) {
+        self.0.waiting.lock().has_text = false;
+    }
+
     /// Sends the beginning of a call, and returns the call with its updates sent, too.
     pub(crate) fn begin(&self, call: &ToolCall) -> ToolCall {
         let mut waiting = self.0.waiting.lock();
@@ -142,6 +148,13 @@ impl EventSender {
         let tool = call.name().to_owned();
         call.clone()
             .and_on_update(move |update| sender.update(&call_id, &tool, update))
+    }
+
+    /// Sends the beginning and the result of a call that does not run.
+    pub(crate) fn not_run(&self, call: &ToolCall, response: &ToolResponse) {
+        // It reports nothing.
+        let _ = self.begin(call);
+        self.result(call, response, Vec::new());
     }
 
     fn update(&self, call_id: &str, tool: &str, update: &ProgressUpdate) {

@@ -1,6 +1,7 @@
 //! Two models, of which the second answers where the first fails.
 
 use crate::call::{ErrorKind, ToolError};
+use crate::session::history::History;
 use crate::session::model::{Model, ModelRequest};
 use crate::session::model_info::ModelInfo;
 use crate::session::model_step::ModelStep;
@@ -191,6 +192,9 @@ impl<A: Model, B: Model> FallbackModel<A, B> {
 
     async fn ask_second(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         self.asked_second = true;
+        if let Some(events) = request.events {
+            events.begin_again();
+        }
         let mut step = self.second.step(request).await?;
         if step.answered_by.is_none() {
             step.answered_by = Some(self.second.about());
@@ -229,6 +233,11 @@ impl<A: Model, B: Model> Model for FallbackModel<A, B> {
                 format!("{message}; before it {first} failed: {first_error}")
             })
         })
+    }
+
+    async fn prepare(&mut self, history: &mut History) {
+        self.first.prepare(history).await;
+        self.second.prepare(history).await;
     }
 
     fn take_failed_usage(&mut self) -> TokenUsage {

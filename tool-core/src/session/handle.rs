@@ -468,7 +468,8 @@ impl Session {
             let shown = how.events.map(|events| (events, call.clone()));
             let response = entry::call(&self.0, call).await;
             if let Some((events, call)) = shown {
-                events.result(&call, &response, Vec::new());
+                let wanted = confirm::wanted_approvals(&self.0, &response).await;
+                events.result(&call, &response, wanted);
             }
             if let Some(waiter) = approval.take_waiter() {
                 waiter.answer(&response);
@@ -515,17 +516,16 @@ impl Session {
             };
             return self.run_approved(token, how).await;
         }
-        let Ok(pending) = self.pending_call(token).await else {
+        let Some(events) = events else {
             return self.deny_by(token, person).await;
         };
+        let pending = self.pending_call(token).await;
         let response = self.deny_by(token, person).await;
-        if let Some(events) = events
+        if let Ok(pending) = pending
             && !response.meta().tool().is_empty()
         {
             let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
-            // It does not run, so it reports nothing.
-            let _ = events.begin(&call);
-            events.result(&call, &response, Vec::new());
+            events.not_run(&call, &response);
         }
         response
     }

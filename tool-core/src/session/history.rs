@@ -79,11 +79,6 @@ impl History {
         })
     }
 
-    /// Adds the result of a call.
-    pub(crate) fn push_result(&mut self, call: &ToolCall, response: &ToolResponse) {
-        self.push(self.result_message(call, response));
-    }
-
     /// Returns the result of a call as a message of this conversation.
     pub(crate) fn result_message(&self, call: &ToolCall, response: &ToolResponse) -> Message {
         Message::Result {

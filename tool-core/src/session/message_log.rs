@@ -80,20 +80,14 @@ impl LoggedHistory<'_> {
         }
     }
 
-    /// Adds the result of a call to the log alone.
-    pub(crate) fn note_result(&mut self, call: &ToolCall, response: &ToolResponse) {
-        if let Some(log) = &mut self.log {
-            log.add(&self.history.result_message(call, response));
-        }
+    /// Adds the result of a call.
+    pub(crate) fn push_result(&mut self, call: &ToolCall, response: &ToolResponse) {
+        self.push(self.result_message(call, response));
     }
 
-    /// Adds to the log what was added to the history since it had this length.
-    pub(crate) fn note_since(&mut self, length: usize) {
-        if let Some(log) = &mut self.log {
-            for message in self.history.messages().get(length..).unwrap_or_default() {
-                log.add(message);
-            }
-        }
+    /// Returns the result of a call as a message of this conversation.
+    pub(crate) fn result_message(&self, call: &ToolCall, response: &ToolResponse) -> Message {
+        self.history.result_message(call, response)
     }
 
     /// Waits until the log has stored all messages.

@@ -46,8 +46,7 @@ pub(crate) fn refused_step(max_steps: u32, call: &ToolCall) -> ToolResponse {
 
 /// Returns the response to a call that an earlier process has left without a result.
 pub(crate) fn lost_call(session: &SessionInner, call: &ToolCall) -> ToolResponse {
-    let tool = session.tools.find(call.name());
-    let harmless = tool.is_some_and(|(_, tool)| tool.definition().compiled.is_harmless());
+    let harmless = is_harmless(session, call);
     let name = call.name().escape_debug();
     let message = if harmless {
         format!(
@@ -61,4 +60,31 @@ pub(crate) fn lost_call(session: &SessionInner, call: &ToolCall) -> ToolResponse
     };
     let error = ToolError::unknown(message).partial_side_effects(!harmless);
     ToolResponse::refused(call, error, CallInstant::now())
+}
+
+/// Returns the response to a call whose step could not be stored.
+#[cold]
+pub(crate) fn not_stored(call: &ToolCall) -> ToolResponse {
+    let message = "the call was not run, as the conversation could not be stored";
+    ToolResponse::refused(call, ToolError::transient(message), CallInstant::now())
+}
+
+/// Returns the response to a call whose end the caller did not wait for.
+#[cold]
+pub(crate) fn cancelled(session: &SessionInner, call: &ToolCall) -> ToolResponse {
+    let harmless = is_harmless(session, call);
+    let message = if harmless {
+        "The call was cancelled: the turn was interrupted before it ended."
+    } else {
+        "The call was cancelled: the turn was interrupted before it ended, and it may have taken effect."
+    };
+    let error =
+        ToolError::new(ErrorKind::Cancelled, message, false).partial_side_effects(!harmless);
+    ToolResponse::refused(call, error, CallInstant::now())
+}
+
+/// Returns true for a call whose tool changes nothing.
+fn is_harmless(session: &SessionInner, call: &ToolCall) -> bool {
+    let tool = session.tools.find(call.name());
+    tool.is_some_and(|(_, tool)| tool.definition().compiled.is_harmless())
 }

@@ -3,6 +3,7 @@
 use crate::call::meta::PendingOutcome;
 use crate::call::tool_call::CallApproval;
 use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::session::agent_event::ApprovalWanted;
 use crate::session::approval_requests::Outcome;
 use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
@@ -271,4 +272,26 @@ pub(crate) fn too_many(limits: &ApprovalLimits, limit: ApprovalLimit) -> ToolErr
          nothing was done. Call it again after the person has decided some of the others."
     );
     ToolError::new(ErrorKind::BudgetExceeded, message, false)
+}
+
+/// Returns the approvals that a response waits for, with all that a person must see.
+pub(crate) async fn wanted_approvals(
+    session: &SessionInner,
+    response: &ToolResponse,
+) -> Vec<ApprovalWanted> {
+    let mut wanted = Vec::new();
+    for confirmation in response.meta().confirmations() {
+        let pending = pending_call(session, &confirmation.token).await;
+        // Without the store, the summary is all that is known.
+        let payload = pending.map_or_else(
+            |_| confirmation.summary.clone(),
+            |pending| pending.payload(),
+        );
+        wanted.push(ApprovalWanted {
+            call_id: response.meta().call_id().unwrap_or_default().to_owned(),
+            payload,
+            confirmation: confirmation.clone(),
+        });
+    }
+    wanted
 }

@@ -7,6 +7,7 @@ use crate::registry::ToolContext;
 use crate::session::agent_event::AgentEvent;
 use crate::session::agent_stream::AgentStream;
 use crate::session::decision::Decision;
+use crate::session::fallback::FallbackModel;
 use crate::session::handle::Session;
 use crate::session::history::History;
 use crate::session::message::Message;
@@ -47,6 +48,13 @@ async fn cancel(ctx: &RunContext, number: u32) -> String {
     format!("booking {number} is cancelled")
 }
 
+/// Cancel a booking by another tool.
+#[tool(name = "delegate_in_event_tests", confirm)]
+async fn delegate(ctx: &RunContext) -> bool {
+    let cancelled = ctx.call("cancel_in_event_tests", json!({"number": 12}));
+    cancelled.await.is_ok()
+}
+
 /// Wait for ever.
 #[tool(name = "hang_in_event_tests")]
 async fn hang() {
@@ -66,6 +74,7 @@ async fn session() -> Session {
     let tools = ToolContext::builder()
         .with(work)
         .with(cancel)
+        .with(delegate)
         .with(hang)
         .build()
         .expect("builds");
@@ -215,8 +224,12 @@ async fn an_approval_is_wanted_right_after_its_result() {
 
 /// Returns the events of a decision on a call that waits.
 async fn decided(decide: impl FnOnce(String) -> Decision) -> Vec<AgentEvent> {
+    decided_on(cancelling("c1"), decide).await
+}
+
+async fn decided_on(call: ToolCall, decide: impl FnOnce(String) -> Decision) -> Vec<AgentEvent> {
     let session = session().await;
-    let asked = session.call(cancelling("c1")).await;
+    let asked = session.call(call).await;
     let token = asked.meta().confirmation().expect("waits").token.clone();
     let decision = decide(token);
     let stream = AgentStream::new(|events| async move {
@@ -236,6 +249,21 @@ async fn an_approved_call_has_events_of_its_own() {
         "call_begun c1",
         "call_update c1 looking it up",
         "call_result c1",
+        "finished",
+    ];
+    assert_eq!(lines(&events), wanted);
+}
+
+#[tokio::test]
+async fn an_approved_call_tells_which_approvals_it_wants() {
+    let call = ToolCall::new("c1", "delegate_in_event_tests", "{}");
+    let events = decided_on(call, Decision::approve).await;
+    assert_ordered(&events);
+    let wanted = [
+        "started",
+        "call_begun c1",
+        "call_result c1",
+        "approval_wanted c1",
         "finished",
     ];
     assert_eq!(lines(&events), wanted);
@@ -291,6 +319,28 @@ async fn pieces_that_wait_are_joined() {
 async fn the_text_of_a_model_without_pieces_comes_whole() {
     let events = events_of(&mut Pieces(Vec::new())).await;
     assert_eq!(lines(&events)[2], "text Good morning");
+}
+
+/// Says half a sentence, and fails.
+struct Stutters;
+
+impl Model for Stutters {
+    async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        request.events.expect("a reader").text("I am ");
+        Err(ToolError::transient("the connection broke"))
+    }
+
+    fn has_shown_output(&self) -> bool {
+        true
+    }
+}
+
+#[tokio::test]
+async fn the_text_of_the_next_model_comes_whole() {
+    let spare = Pieces(Vec::new());
+    let events = events_of(&mut FallbackModel::new(Stutters, spare).even_if_shown()).await;
+    let wanted = ["text I am ", "reasoning hm", "text Good morning"];
+    assert_eq!(lines(&events)[1..=3], wanted);
 }
 
 /// Speaks for ever, and counts its words.

@@ -224,6 +224,27 @@ fn the_step_names_the_model_that_answered() {
     assert_eq!(asked(&mut FallbackModel::new(fine, spare())), None);
 }
 
+/// A model that begins each history anew before a step.
+struct Forgetful;
+
+impl Model for Forgetful {
+    async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
+        Ok(ModelStep::says(request.history.len().to_string()))
+    }
+
+    async fn prepare(&mut self, history: &mut History) {
+        history.take_messages();
+    }
+}
+
+#[test]
+fn a_model_in_a_chain_prepares_the_history() {
+    let reply = prompt(&mut FallbackModel::new(Forgetful, spare()));
+    assert_eq!(reply.text.as_deref(), Some("0"));
+    let reply = prompt(&mut FallbackModel::new(spare(), Forgetful));
+    assert_eq!(reply.text.as_deref(), Some("from the spare"));
+}
+
 #[test]
 fn each_step_asks_the_first_model_again() {
     let first = ScriptedModel::new().fails(busy()).says("back");
