@@ -1,6 +1,7 @@
 //! The events of a reply, as a front end reads them, and their JSON form.
 
 use crate::call::{Confirmation, ErrorBody, ToolResponse};
+use crate::json::raw::RawText;
 use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::trace::TokenUsage;
@@ -230,12 +231,12 @@ fn write_reply<S: Serializer>(reply: &Reply, serializer: S) -> Result<S::Ok, S::
     json.serialize(serializer)
 }
 
-/// Reads an envelope again from its text: the data stays text, which serde cannot buffer.
+/// Reads an envelope from its text: the data stays text, which serde cannot buffer.
 fn read_response<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Box<ToolResponse>, D::Error> {
-    let envelope = Value::deserialize(deserializer)?;
-    let response = serde_json::from_str(&envelope.to_string());
+    let RawText(envelope) = RawText::deserialize(deserializer)?;
+    let response = serde_json::from_str(&envelope);
     response.map(Box::new).map_err(D::Error::custom)
 }
 

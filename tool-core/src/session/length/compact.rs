@@ -123,7 +123,7 @@ async fn summary_of<M: Model>(
     }
     Ok(Summary {
         text,
-        usage: step.usage,
+        usage: step.usage + model.take_failed_usage(),
     })
 }
 

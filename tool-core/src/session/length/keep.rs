@@ -164,9 +164,8 @@ impl Keep {
     /// Sets the size of the context to that of a model, if no size is set: to that in the table of
     /// prices, and to 128,000 tokens for a model that the table does not know.
     pub fn window_of(self, provider: Option<&str>, model: &str) -> Self {
-        let known = || context_window(provider, model).unwrap_or(UNKNOWN_WINDOW);
-        let window = self.window.unwrap_or_else(known);
-        self.window(window)
+        let window = self.window.or_else(|| context_window(provider, model));
+        Self { window, ..self }
     }
 
     /// Returns the maximum number of tokens, if the limit is one of tokens.

@@ -111,7 +111,7 @@ pub(crate) fn remove(
             left.push(message);
         }
     }
-    history.set_messages(left);
+    history.extend(left);
     removed
 }
 

@@ -429,18 +429,13 @@ impl SessionRecord for MemoryRecord {
                 ended: true,
             });
         };
-        let begun = state.core.next_turn(self.mode());
-        let ended = state.core.is_over();
-        if ended {
+        let turn = state.core.next_turn(self.mode());
+        if turn.ended {
             state.pending = None;
             drop(state);
             self.remove();
         }
-        Ok(Turn {
-            number: begun.number,
-            pending_message: begun.pending_message,
-            ended,
-        })
+        Ok(turn)
     }
 
     async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {

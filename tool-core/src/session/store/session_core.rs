@@ -3,7 +3,7 @@
 
 use crate::call::Mode;
 use crate::session::caps::{Spending, SpendingCaps};
-use crate::session::state::{SessionState, StateChange};
+use crate::session::state::{SessionState, StateChange, Turn};
 use crate::session::store::session_store::{Admission, Charge, Refusal, Settlement, Verdict};
 use crate::session::store::turn_usage::{Attempts, CountAttempts, TurnUsage};
 use serde::{Deserialize, Serialize};
@@ -119,12 +119,6 @@ impl<A> SessionCore<A> {
     }
 }
 
-/// A turn that has begun.
-pub(crate) struct BegunTurn {
-    pub(crate) number: u64,
-    pub(crate) pending_message: Option<String>,
-}
-
 impl<A: CountAttempts> SessionCore<A> {
     pub(crate) fn usage(&self) -> &TurnUsage<A> {
         &self.usage
@@ -207,7 +201,7 @@ impl<A: CountAttempts> SessionCore<A> {
     }
 
     /// Begins the next turn of a session that is open, and ends a session that is ending.
-    pub(crate) fn next_turn(&mut self, mode: Mode) -> BegunTurn {
+    pub(crate) fn next_turn(&mut self, mode: Mode) -> Turn {
         let number = self.usage.next_turn();
         if let Some(amounts) = &mut self.spent {
             amounts.in_turn = Spending::default();
@@ -216,9 +210,10 @@ impl<A: CountAttempts> SessionCore<A> {
         if self.state.ended {
             self.close();
         }
-        BegunTurn {
+        Turn {
             number,
             pending_message,
+            ended: self.is_over(),
         }
     }
 }

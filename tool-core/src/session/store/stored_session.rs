@@ -144,12 +144,7 @@ impl StoredSession {
             };
         }
         self.changes += 1;
-        let begun = self.core.next_turn(self.mode);
-        Turn {
-            number: begun.number,
-            pending_message: begun.pending_message,
-            ended: self.is_over(),
-        }
+        self.core.next_turn(self.mode)
     }
 
     /// Changes the state, unless the session is over.
