@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, OwnedMutexGuard};
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::stores::SqliteStore;
-use tool_core::session::{Message, StoreError};
+use tool_core::session::{Message, StoreError, is_note};
 use tool_core::{Mode, Policy, Runtime, ToolContext};
 
 const INSTRUCTIONS: &str = "You are the host of a restaurant. Answer in one or two sentences.";
@@ -105,7 +105,7 @@ fn principal(user: &str) -> String {
 pub(crate) fn shown(messages: &[Message]) -> Vec<Value> {
     let shown = messages.iter().filter_map(|message| match message {
         // The application's own notes are for the model.
-        Message::User(said) if said.text().contains("[Note by the application") => None,
+        Message::User(said) if is_note(&said.text()) => None,
         Message::User(said) => Some(json!({"role": "user", "text": said.text()})),
         Message::Assistant { text, .. } => {
             let text = text.as_deref()?;

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
-use std::fmt::Write;
+use tool_core::text::hex;
 
 /// The name of the cookie.
 const COOKIE: &str = "chat_user";
@@ -48,12 +48,7 @@ pub(crate) fn user_of(headers: &HeaderMap) -> Option<String> {
 fn new_user() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
-    let mut user = String::new();
-    for byte in bytes {
-        // A text takes everything.
-        let _ = write!(user, "{byte:02x}");
-    }
-    Ok(user)
+    Ok(hex(&bytes))
 }
 
 fn asset(kind: &'static str, text: &'static str) -> impl IntoResponse {

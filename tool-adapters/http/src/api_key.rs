@@ -8,6 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
+use tool_adapters_providers::hosted::percent_encode;
 use tool_adapters_providers::{Event, ProtocolError};
 use tool_core::{ToolError, time};
 use zeroize::Zeroizing;
@@ -67,7 +68,7 @@ impl ApiKey {
         secrets.into_iter().fold(text.to_owned(), |text, secret| {
             let forms = [
                 secret.to_string(),
-                percent_encoded(secret),
+                percent_encode(secret),
                 secret.escape_debug().to_string(),
             ];
             let text = forms
@@ -278,17 +279,6 @@ pub fn log_excerpt(text: &str, key: Option<&ApiKey>) -> String {
     sanitize::excerpt(&Redaction::new().text(&ApiKey::redact(key, text)))
 }
 
-/// Escapes a text for the query of a URL.
-pub fn percent_encoded(text: &str) -> String {
-    let encode = |byte: u8| match byte {
-        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-            char::from(byte).to_string()
-        }
-        _ => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -341,7 +331,7 @@ mod tests {
             let escaped = secret.escape_debug();
             let text = format!(
                 "GET https://host/?key={} with `{secret}`, {escaped}",
-                percent_encoded(&secret)
+                percent_encode(&secret)
             );
             let shown = excerpt(&text, Some(&key));
             hidden += usize::from(

@@ -7,7 +7,7 @@ use tool_core::call::{ModelResult, ResultForm};
 use tool_core::session::{
     History, Message, Model, ModelRequest, ModelStep, ReplyFinish, ToolChoice,
 };
-use tool_core::trace::{self, ModelUsage, SpanHandle, SpanKind};
+use tool_core::trace::{self, SpanHandle, SpanKind};
 use tool_core::{
     FunctionTool, RawTool, RunContext, ToolCall, ToolContext, ToolDefinition, ToolError,
 };
@@ -178,10 +178,7 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
         let span = SpanHandle::open_if_wanted(SpanKind::Llm, info.model.clone());
         let asking = async {
             let step = model.step(request).await?;
-            let name = step.model.clone().map_or(info.model, Into::into);
-            let mut used = ModelUsage::new(name, step.usage);
-            used.provider = info.provider;
-            trace::record(used);
+            trace::record(step.model_usage(&info));
             Ok(step)
         };
         let step = span.inside(asking).await;

@@ -184,7 +184,8 @@ impl VertexPlace<'_> {
 }
 
 /// Escapes a text for a segment of a path or the value of a query.
-fn percent_encode(text: &str) -> String {
+#[doc(hidden)]
+pub fn percent_encode(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for byte in text.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

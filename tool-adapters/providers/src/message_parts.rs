@@ -16,10 +16,7 @@ use std::io;
 use thiserror::Error;
 use tool_core::Content;
 use tool_core::call::ModelResult;
-use tool_core::session::{Message, UserMessage, without_notes};
-
-/// The beginning of the application's notes in a conversation, which no user can write.
-pub(crate) const NOTE: &str = "[Note by the application, not said by the user]";
+use tool_core::session::{Message, UserMessage, is_note, without_notes};
 
 /// The parts of a message that a server does not take, each with the reason and with what to do.
 ///
@@ -429,7 +426,7 @@ pub fn unread_message(history: &[Message]) -> Option<usize> {
     for (position, message) in history.iter().enumerate().rev() {
         match message {
             Message::Assistant { .. } => return None,
-            Message::User(said) if !is_note(said) => return Some(position),
+            Message::User(said) if !is_whole_note(said) => return Some(position),
             _ => {}
         }
     }
@@ -438,9 +435,9 @@ pub fn unread_message(history: &[Message]) -> Option<usize> {
 
 /// Returns true for a note of the application. No user can write one: see
 /// `UserMessage::without_notes`.
-fn is_note(said: &UserMessage) -> bool {
+fn is_whole_note(said: &UserMessage) -> bool {
     match said.parts() {
-        [Content::Text { text }] => text.starts_with(NOTE) || text.starts_with("[decision "),
+        [Content::Text { text }] => is_note(text),
         _ => false,
     }
 }
@@ -577,6 +574,7 @@ impl<'a> PartOrigin<'a> {
 mod tests {
     use super::*;
     use crate::accepted_parts::{AcceptedMedia, PDF, WEB, WEB_IMAGES};
+    use tool_core::session::NOTE;
 
     const ACCEPTED: AcceptedParts = AcceptedParts {
         images: AcceptedMedia::bytes(WEB_IMAGES).or_urls(WEB).at_most(8),

@@ -2,9 +2,10 @@
 //! a message of the user.
 
 use crate::accepted_parts::AcceptedParts;
-use crate::message_parts::{MediaPart, MessagePart, NOTE, read_result_part};
+use crate::message_parts::{MediaPart, MessagePart, read_result_part};
 use tool_core::Content;
 use tool_core::call::ModelResult;
+use tool_core::session::NOTE;
 
 /// A result as the texts that its message has, with the files that follow.
 pub(crate) struct SplitResult {

@@ -140,7 +140,9 @@ pub(crate) async fn reply<M: Model>(
     if !message.is_blank() {
         open.history.push(Message::User(message.without_notes()));
     }
-    open.run(model).await
+    // On the heap: the future of the host's function stays small, and shallow enough for the
+    // compiler, which gives up beyond a depth.
+    Box::pin(open.run(model)).await
 }
 
 /// The number of times that the loop continues an answer which the provider paused.

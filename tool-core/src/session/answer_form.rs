@@ -7,6 +7,7 @@ use crate::session::inner::SessionInner;
 use crate::session::message::Message;
 use crate::session::message_log::LoggedHistory;
 use crate::session::model_step::ModelStep;
+use crate::session::notes::NOTE;
 use crate::session::pipeline::step::{distinct_calls, with_fresh_ids};
 use crate::session::pipeline::without_tool::record_refusal;
 use crate::session::reply_finish::ReplyFinish;
@@ -220,7 +221,7 @@ impl AnswerForm {
             return AnswerVerdict::Taken;
         }
         let note = format!(
-            "[Note by the application, not said by the user] The answer was not taken: {}. Give it by calling `{}`. Where you \
+            "{NOTE} The answer was not taken: {}. Give it by calling `{}`. Where you \
              do not have this tool, give it as a text that is the JSON of the answer and nothing else.",
             problems.join("; "),
             self.tool.name()

@@ -70,8 +70,9 @@ impl ModelStep {
         }
     }
 
-    /// Returns the usage to record in the span of the request.
-    pub(crate) fn model_usage(&self, asked: &ModelInfo) -> ModelUsage {
+    /// Returns the usage to record in the span of the request, of a model that says this about
+    /// itself. A step that another model has answered names that one.
+    pub fn model_usage(&self, asked: &ModelInfo) -> ModelUsage {
         let info = self.answered_by.as_ref().unwrap_or(asked);
         let model = self
             .model

@@ -87,8 +87,9 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
     ))
 }
 
-/// The words with which a note says who made it.
-const NOTE: &str = "[Note by the application, not said by the user]";
+/// The words with which a note says who made it. No user can write them, as
+/// [`UserMessage`](crate::session::UserMessage) takes them out.
+pub const NOTE: &str = "[Note by the application, not said by the user]";
 
 /// Returns true for a message that a loop has added to the conversation, and that the user did not
 /// say.

@@ -4,6 +4,7 @@ use crate::call::{ModelResult, ToolCall};
 use crate::session::history::History;
 use crate::session::length::results::text_of;
 use crate::session::message::Message;
+use crate::session::notes::NOTE;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -483,7 +484,7 @@ fn note(message: Option<&Message>, has_call: bool) -> Option<Message> {
     let tool = tool.escape_debug();
     let text = Value::from(text_of(result));
     Some(Message::user(format!(
-        "[Note by the application, not said by the user] {which} of `{tool}`, of {whose}, {outcome}: {text}"
+        "{NOTE} {which} of `{tool}`, of {whose}, {outcome}: {text}"
     )))
 }
 

@@ -171,7 +171,8 @@ fn user_message(message: &Value) -> Result<UserMessage, InputError> {
     let mut read = UserMessage::default();
     let mut problems = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        match with_part(read.clone(), part) {
+        // After a problem, the message is not sent.
+        match with_part(std::mem::take(&mut read), part) {
             Ok(with_part) => read = with_part,
             Err(problem) => problems.push(format!("part {at} of the message: {problem}")),
         }

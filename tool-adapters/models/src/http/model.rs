@@ -373,7 +373,6 @@ impl ProviderModel<HttpTransport> {
         let refused = &mut self.transport.refused_files;
         refused.forget_other_history(request.history);
         let history = refused.left_out_of(request.history);
-        let suspects = refused.suspects(request.history);
         let lighter = ModelRequest {
             history: &history,
             ..request
@@ -383,8 +382,10 @@ impl ProviderModel<HttpTransport> {
             Err(failure) => failure,
         };
         // An answer of which a part was shown is not begun again.
-        let asks_again = failure.is_refused_request() && !self.transport.has_shown_output;
-        let Some(messages) = suspects.filter(|_| asks_again) else {
+        if !failure.is_refused_request() || self.transport.has_shown_output {
+            return Err(failure);
+        }
+        let Some(messages) = self.transport.refused_files.suspects(request.history) else {
             return Err(failure);
         };
 

@@ -84,7 +84,6 @@ impl HttpModel {
         let mut refused = self.transport.refused_files;
         refused.forget_other_history(request.history);
         let history = refused.left_out_of(request.history);
-        let suspects = refused.suspects(request.history);
         let lighter = ModelRequest {
             history: &history,
             ..request
@@ -93,7 +92,10 @@ impl HttpModel {
             Ok(count) => return Ok(count),
             Err(failure) => failure,
         };
-        let Some(messages) = suspects.filter(|_| failure.is_refused_request()) else {
+        if !failure.is_refused_request() {
+            return Err(failure.error);
+        }
+        let Some(messages) = refused.suspects(request.history) else {
             return Err(failure.error);
         };
 

@@ -22,9 +22,10 @@ use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 use tokio_tungstenite::{
     Connector, MaybeTlsStream, WebSocketStream, connect_async_tls_with_config,
 };
-use tool_adapters_http::api_key::{ApiKey, excerpt, percent_encoded};
+use tool_adapters_http::api_key::{ApiKey, excerpt};
 use tool_adapters_http::base_url::{PathChange, host, path_to_api, with_scheme};
 use tool_adapters_providers::Provider;
+use tool_adapters_providers::hosted::percent_encode;
 use tool_adapters_providers::spec::{LiveEndpoint, LiveMessages};
 use tool_core::{ErrorKind, ToolError};
 
@@ -192,7 +193,7 @@ fn live_url(live: &LiveEndpoint, model: &str, base: &str) -> String {
         None => base.to_owned(),
     };
     let model_query = live.model_query.map_or_else(String::new, |name| {
-        format!("{name}={}", percent_encoded(model))
+        format!("{name}={}", percent_encode(model))
     });
     let query = [query, &model_query]
         .into_iter()

@@ -15,7 +15,7 @@ use tool_adapters_providers::spec::LiveMessage;
 use tool_adapters_providers::{Event, Finish, ProtocolError};
 use tool_core::call::OutputKind;
 use tool_core::session::{
-    BackgroundAnswer, SpeechEvent, ToolChoice, UserMessage, late_note, without_notes,
+    BackgroundAnswer, NOTE, SpeechEvent, ToolChoice, UserMessage, late_note, without_notes,
 };
 use tool_core::{Intent, ToolCall, ToolError, ToolResponse};
 
@@ -184,7 +184,7 @@ impl LiveTask {
     fn tell_cut_call(&mut self, call: &ToolCall, connection: &mut Connection) {
         let name = call.name().escape_debug();
         let note = format!(
-            "[Note by the application, not said by the user] The call of `{name}` was cut off: the answer reached the limit of its \
+            "{NOTE} The call of `{name}` was cut off: the answer reached the limit of its \
              output tokens, so nothing was done. Call it again with shorter arguments, or split the work into several calls."
         );
         self.send_note(&note, true, connection);

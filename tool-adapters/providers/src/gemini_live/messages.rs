@@ -10,7 +10,7 @@ use crate::gemini::write::{GeminiTurns, function_response, with_settings};
 use crate::hosts::Host;
 use crate::json_reader::{OtherMember, OtherMembers, json_objects};
 use crate::lenient::{LenientObject, LenientObjects, LenientText, RawJson, WithRaw, parse_object};
-use crate::message_parts::{MediaPart, NOTE};
+use crate::message_parts::MediaPart;
 use crate::part_form::{PartForm, write_parts};
 use crate::request::{Request, RequestBody, object_arguments, tools};
 use crate::result_files::{FilesOfResults, SplitResult};
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use tool_core::call::ModelResult;
-use tool_core::session::{Message, UserMessage};
+use tool_core::session::{Message, NOTE, UserMessage};
 
 /// Reads Live.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 
 use crate::session::length::keep::{Keep, KeepLimit, part_of};
 use crate::session::message::Message;
+use crate::session::notes::is_note;
 use std::collections::HashMap;
 
 /// The messages that are kept: those from a cut on, and two before it.
@@ -155,8 +156,7 @@ pub(crate) fn is_prompt(message: &Message) -> bool {
     let Message::User(said) = message else {
         return false;
     };
-    let text = said.text();
-    !text.starts_with("[decision ") && !text.starts_with("[Note by the application")
+    !is_note(&said.text())
 }
 
 /// Returns the place of the last result of each message with calls. A result belongs to the latest
