@@ -79,6 +79,8 @@ class ReplyView {
         return;
       case "approval_wanted":
         return showApproval(event);
+      case "blocked":
+        return this.piece("assistant", event.message);
       case "finished":
         return showEnd(event.reply);
     }
@@ -95,7 +97,7 @@ function outcome(response) {
 function showEnd(reply) {
   if (reply.error) {
     add("problem", reply.error.message);
-  } else if (reply.finish !== "complete") {
+  } else if (reply.finish !== "complete" && reply.finish !== "blocked") {
     add("problem", `The answer ended early (${reply.finish}).`);
   }
 }

@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use tool_core::call::{ModelResult, ResultForm};
 use tool_core::session::{
-    History, Message, Model, ModelRequest, ModelStep, ReplyFinish, ToolChoice,
+    AnswerVerdict, Guards, History, InputVerdict, Message, Model, ModelRequest, ModelStep,
+    ReplyFinish, ToolChoice, UserMessage,
 };
 use tool_core::trace::{self, SpanHandle, SpanKind};
 use tool_core::{
@@ -69,6 +70,7 @@ pub struct SubAgent<F> {
     tools: Vec<ToolDefinition>,
     instructions: String,
     max_steps: u32,
+    guards: Guards,
 }
 
 impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
@@ -80,6 +82,7 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
             tools: tools.definitions().cloned().collect(),
             instructions: String::new(),
             max_steps: MAX_STEPS,
+            guards: Guards::new(),
         }
     }
 
@@ -98,6 +101,31 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
             max_steps: steps,
             ..self
         }
+    }
+
+    /// Sets the guards of this agent: of its task, and of its answer. Its caller's guards check what
+    /// the user says and reads, and not this agent. What a guard refuses is the error of the call,
+    /// with the text of the guard.
+    ///
+    /// ```
+    /// use tool_adapters::agent::SubAgent;
+    /// use tool_core::ToolContext;
+    /// use tool_core::session::{AnswerVerdict, GuardedAnswer, Guards};
+    /// use tool_core::testing::ScriptedModel;
+    ///
+    /// # fn main() -> Result<(), tool_core::RegistryErrors> {
+    /// let short = Guards::new().answer(async |answer: GuardedAnswer<'_>| {
+    ///     let is_short = answer.text.len() < 500;
+    ///     Ok(if is_short { AnswerVerdict::Pass } else { AnswerVerdict::AskAgain("it is too long".into()) })
+    /// });
+    /// let tools = ToolContext::builder().build()?;
+    /// let waiter = SubAgent::new(&tools, || ScriptedModel::new().says("Table 3.")).guards(short);
+    /// # let _ = waiter;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn guards(self, guards: Guards) -> Self {
+        Self { guards, ..self }
     }
 
     /// Returns the agent as a tool with one argument, the `task`.
@@ -140,8 +168,11 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
     async fn answer(&self, task: &str, ctx: &RunContext) -> Result<String, ToolError> {
         let mut model = (self.model)();
         let mut history = History::new();
-        history.push(Message::user(task));
-        for steps in 0..=self.max_steps {
+        let task = self.guarded_task(task, ctx).await?;
+        history.push(Message::User(task));
+        let mut steps = 0;
+        let mut asked_again = 0;
+        loop {
             model.prepare(&mut history).await;
             let is_last = steps == self.max_steps;
             let choice = if is_last {
@@ -150,12 +181,40 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
                 ToolChoice::Auto
             };
             let step = self.ask(&mut model, &history, choice).await?;
-            if step.calls.is_empty() || is_last {
-                return answer_of(step);
+            if !step.calls.is_empty() && !is_last {
+                steps += 1;
+                self.run_calls(step, &mut history, ctx).await;
+                continue;
             }
-            self.run_calls(step, &mut history, ctx).await;
+
+            let answer = answer_of(step)?;
+            let messages = history.messages();
+            match self.guards.check_answer(ctx, &answer, messages).await? {
+                AnswerVerdict::Pass => return Ok(answer),
+                AnswerVerdict::Rewrite(answer) => return Ok(answer),
+                AnswerVerdict::AskAgain(reason) if asked_again < Guards::MAX_ASKED_AGAIN => {
+                    asked_again += 1;
+                    history.push(Message::User(another_answer(&reason)));
+                }
+                AnswerVerdict::Refuse(message) => return Err(ToolError::permanent(message)),
+                _ => {
+                    return Err(ToolError::permanent(
+                        "the agent gave no answer that its guards let pass; ask for something else",
+                    ));
+                }
+            }
         }
-        Err(ToolError::permanent("the agent has found no answer"))
+    }
+
+    /// Returns the task as the guards let it pass.
+    async fn guarded_task(&self, task: &str, ctx: &RunContext) -> Result<UserMessage, ToolError> {
+        let task = UserMessage::new(task);
+        match self.guards.check_input(ctx, &task, &[]).await? {
+            InputVerdict::Pass => Ok(task),
+            InputVerdict::Rewrite(task) => Ok(task),
+            InputVerdict::Refuse(message) => Err(ToolError::permanent(message)),
+            _ => Err(ToolError::permanent("the task did not pass the guards")),
+        }
     }
 
     /// Asks the model, in a span that records its usage.
@@ -228,6 +287,13 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
     }
 }
 
+/// Returns the note that asks a model for another answer, without the one that it gave.
+fn another_answer(reason: &str) -> UserMessage {
+    UserMessage::new(format!(
+        "Your answer was not taken: {reason}. Give another answer."
+    ))
+}
+
 /// Gives each call an id that no other call of the conversation has.
 fn with_distinct_ids(calls: Vec<ToolCall>, history: &History) -> Vec<ToolCall> {
     let messages = history.messages();
@@ -286,6 +352,7 @@ mod tests {
     use crate::agent::{AgentEvent, AgentLoop, Decision};
     use futures_util::StreamExt;
     use std::time::Duration;
+    use tool_core::session::{GuardedAnswer, GuardedInput};
     use tool_core::testing::ScriptedModel;
     use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolResponse, tool};
 
@@ -458,6 +525,52 @@ mod tests {
         let response = ask(&session).await;
         let message = response.error().map(|error| error.message.clone());
         assert!(message.is_some_and(|message| message.contains("cut off")));
+    }
+
+    /// Asks an agent that has guards, and returns the response.
+    async fn ask_guarded(guards: Guards, script: ScriptedModel) -> ToolResponse {
+        let waiter = SubAgent::new(&tools(), move || script.clone()).guards(guards);
+        let tools = ToolContext::builder()
+            .with(find_table)
+            .with(waiter.as_tool("ask_waiter", "Ask."));
+        let runtime = Runtime::builder(tools.build().expect("builds")).policy(Policy::text());
+        let session = runtime.build().expect("builds").session("s-1", Mode::Text);
+        ask(&session.principal("user:7").await.expect("opens")).await
+    }
+
+    async fn no_seven(answer: GuardedAnswer<'_>) -> Result<AnswerVerdict, ToolError> {
+        assert_eq!((answer.session, answer.principal), ("s-1", "user:7"));
+        Ok(if answer.text.contains('7') {
+            AnswerVerdict::AskAgain("table 7 is private".into())
+        } else {
+            AnswerVerdict::Rewrite(format!("{} Welcome.", answer.text))
+        })
+    }
+
+    #[tokio::test]
+    async fn an_agent_has_guards_of_its_own() {
+        let script = ScriptedModel::new().says("Table 7.").says("Table 3.");
+        let response = ask_guarded(Guards::new().answer(no_seven), script).await;
+        assert_eq!(response.data_json(), Some(r#""Table 3. Welcome.""#));
+    }
+
+    #[tokio::test]
+    async fn an_agent_answers_again_at_most_twice() {
+        let script = (0..9).fold(ScriptedModel::new(), |script, _| script.says("Table 7."));
+        let response = ask_guarded(Guards::new().answer(no_seven), script).await;
+        let error = response.error().expect("no answer");
+        assert!(error.message.contains("guards"), "{}", error.message);
+    }
+
+    #[tokio::test]
+    async fn a_refused_task_is_the_error_of_the_call() {
+        let guards = Guards::new().input(async |input: GuardedInput<'_>| {
+            assert_eq!(input.message.text(), "A table?");
+            Ok(InputVerdict::Refuse("We are closed.".into()))
+        });
+        let response = ask_guarded(guards, ScriptedModel::new()).await;
+        let error = response.error().expect("a refusal");
+        assert_eq!(error.message, "We are closed.");
     }
 
     /// A model that never answers.

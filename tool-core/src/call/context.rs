@@ -126,6 +126,9 @@ pub(crate) trait SessionHandle: Any + Send + Sync {
     /// Returns the mode of the conversation.
     fn mode(&self) -> Mode;
 
+    /// Returns the principal of the session.
+    fn principal(&self) -> Arc<str>;
+
     /// Returns the rules by which texts are redacted before they are logged.
     fn redaction(&self) -> Redaction;
 
@@ -178,6 +181,12 @@ impl RunContext {
     /// Returns the number of the turn, counted from 0.
     pub fn turn(&self) -> u64 {
         self.call.turn
+    }
+
+    /// Returns the principal of the session. The text is empty outside a session.
+    pub(crate) fn principal(&self) -> Arc<str> {
+        let session = self.session_handle();
+        session.map_or_else(Arc::default, |session| session.principal())
     }
 
     /// Returns a key that is the same for every attempt at the same call. Send it to services that

@@ -2,6 +2,7 @@
 
 use crate::call::{Confirmation, ErrorBody, ToolResponse};
 use crate::json::raw::RawText;
+use crate::session::guards::GuardedPart;
 use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::trace::TokenUsage;
@@ -30,6 +31,10 @@ pub const EVENT_SCHEMA_VERSION: &str = "1.0.0";
 /// 4. Every call of a step has its result before the next step has an event.
 /// 5. A [`LateAnswer`](Self::LateAnswer) comes between two steps. Its call began and had its result
 ///    earlier, in this stream or in another.
+/// 6. A [`Blocked`](Self::Blocked) comes at most once, right before the end.
+///
+/// If a guard checks answers, the text of a reply comes in one piece, after the guard has passed it.
+/// Reasoning and texts beside calls are left out.
 ///
 /// An update is left out if its call has a result already. If you read slowly, the oldest of 1,000
 /// updates are left out, and pieces of text come joined. Nothing else is left out.
@@ -126,6 +131,14 @@ pub enum AgentEvent {
         /// The update or the result.
         #[serde(deserialize_with = "read_response")]
         response: Box<ToolResponse>,
+    },
+    /// A guard has refused the message of the user or the answer of the model. See
+    /// [`Guards`](super::Guards).
+    Blocked {
+        /// The part that was refused.
+        part: GuardedPart,
+        /// The text for the user. It is not among the pieces of text.
+        message: String,
     },
     /// The reply has ended.
     Finished {

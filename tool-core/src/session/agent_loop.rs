@@ -2,8 +2,9 @@
 
 use crate::call::{ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::agent_event::AgentEvent;
-use crate::session::answer_form::{AnswerForm, AnswerVerdict};
+use crate::session::answer_form::{AnswerForm, FormVerdict};
 use crate::session::event_queue::EventSender;
+use crate::session::guards::{AnswerVerdict, GuardedPart, InputVerdict};
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
@@ -11,6 +12,7 @@ use crate::session::message_log::{LoggedHistory, MessageLog};
 use crate::session::model::{Model, ModelRequest, ToolChoice};
 use crate::session::model_span::ask;
 use crate::session::model_step::ModelStep;
+use crate::session::notes::guard_note;
 use crate::session::pipeline::confirm::wanted_approvals;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
@@ -18,6 +20,7 @@ use crate::session::pipeline::without_tool;
 use crate::session::raw_turn::RawTurn;
 use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
+use crate::session::reply_guards::ReplyGuards;
 use crate::session::unmade_calls::{
     cancelled, name_of_limit, not_stored, refusal_of_calls, refused_unread,
 };
@@ -123,7 +126,7 @@ pub(crate) async fn reply<M: Model>(
     }
     let mut open = OpenReply {
         session,
-        history: LoggedHistory { history, log },
+        history: LoggedHistory::new(history, log),
         events,
         is_entering,
         first_choice,
@@ -133,12 +136,18 @@ pub(crate) async fn reply<M: Model>(
         form,
         reply: Reply::default(),
         said: SaidText::default(),
+        guards: ReplyGuards::new(session),
+        unsent_usage: None,
         pauses: 0,
         lacks_budget: false,
     };
+    let message = match open.guard_input(message).await {
+        Ok(message) => message,
+        Err(finish) => return open.end(finish).await,
+    };
     open.note_background_answers();
     if !message.is_blank() {
-        open.history.push(Message::User(message.without_notes()));
+        open.history.push(Message::User(message));
     }
     // On the heap: the future of the host's function stays small, and shallow enough for the
     // compiler, which gives up beyond a depth.
@@ -163,6 +172,10 @@ struct OpenReply<'a> {
     declared: DeclaredTools,
     reply: Reply,
     said: SaidText,
+    /// `None` if no guard checks answers.
+    guards: Option<ReplyGuards<'a>>,
+    /// The usage of a step whose text the guards have not passed yet.
+    unsent_usage: Option<AgentEvent>,
     pauses: u32,
     /// True if a call of the last step was refused because a budget is used up.
     lacks_budget: bool,
@@ -174,6 +187,10 @@ impl OpenReply<'_> {
             self.note_background_answers();
             let choice = self.tool_choice();
             let answer = match self.history.stored().await {
+                // A guard of the message may have taken its time.
+                Ok(()) if self.was_interrupted() => {
+                    return self.end(ReplyFinish::Interrupted).await;
+                }
                 Ok(()) => self.prepare_and_ask(model, choice).await,
                 Err(error) => Err(error),
             };
@@ -193,9 +210,59 @@ impl OpenReply<'_> {
         }
     }
 
+    /// Returns the message of the user as the guards let it pass, or the end of the reply.
+    async fn guard_input(&mut self, message: UserMessage) -> Result<UserMessage, ReplyFinish> {
+        let message = message.without_notes();
+        let guards = &self.session.runtime.guards;
+        if !guards.has_input() || message.is_blank() {
+            return Ok(message);
+        }
+
+        let ctx = self.session.current_context();
+        let history = self.history.messages();
+        match guards.check_input(&ctx, &message, history).await {
+            Ok(InputVerdict::Pass) => Ok(message),
+            Ok(InputVerdict::Rewrite(message)) => Ok(message),
+            Ok(InputVerdict::Refuse(text)) => Err(self.block(GuardedPart::Input, text)),
+            Err(error) => Err(self.fail(error)),
+        }
+    }
+
+    /// Returns the end of a reply that a guard has refused, and tells it.
+    fn block(&mut self, part: GuardedPart, message: String) -> ReplyFinish {
+        self.show_step(None);
+        if let Some(events) = &self.events {
+            events.send(AgentEvent::Blocked {
+                part,
+                message: message.clone(),
+            });
+        }
+        self.said.last = Some(message);
+        ReplyFinish::Blocked
+    }
+
+    fn fail(&mut self, error: ToolError) -> ReplyFinish {
+        self.reply.error = Some(error.into());
+        ReplyFinish::Failed
+    }
+
+    /// Sends the text of a step that the guards have passed, and its usage. Does nothing if the
+    /// step was shown while it came.
+    fn show_step(&mut self, text: Option<&str>) {
+        if let Some(usage) = self.unsent_usage.take()
+            && let Some(events) = &self.events
+        {
+            events.step_ended(text, usage);
+        }
+    }
+
     /// Tells the model of the calls that go on in the background, by notes in the history. Those
     /// that have ended are answered with the reply.
     fn note_background_answers(&mut self) {
+        // The drafts stay at the end of the history.
+        if self.history.has_drafts() {
+            return;
+        }
         for answer in self
             .session
             .background()
@@ -261,7 +328,8 @@ impl OpenReply<'_> {
             searchable: &self.declared.searchable,
             provider_tools: self.session.tools.context.provider_tools(),
             tool_choice,
-            events: self.events.as_ref(),
+            // What a guard has not passed is not shown.
+            events: self.events.as_ref().filter(|_| self.guards.is_none()),
         };
         let answer = ask(model, request).await;
         self.reply.usage += model.take_failed_usage();
@@ -278,7 +346,11 @@ impl OpenReply<'_> {
                 step: step.usage,
                 total: self.reply.usage,
             };
-            events.step_ended(step.text.as_deref(), usage);
+            if self.guards.is_some() {
+                self.unsent_usage = Some(usage);
+            } else {
+                events.step_ended(step.text.as_deref(), usage);
+            }
         }
         Ok(step)
     }
@@ -287,66 +359,146 @@ impl OpenReply<'_> {
     async fn take_step(&mut self, mut step: ModelStep, choice: ToolChoice) -> Option<ReplyFinish> {
         let is_paused = step.finish == ReplyFinish::Paused && step.calls.is_empty();
         let is_read = self.form.is_some() && !is_paused && may_have_answer(&step);
-        if !is_read || !step.calls.is_empty() {
+        let is_said = !is_read || !step.calls.is_empty();
+        if is_said && self.guards.is_none() {
             self.said.add(step.text.as_deref(), is_paused);
         }
         if is_paused {
-            return self.take_pause(step);
+            return self.take_pause(step).await;
         }
-        let may_call = self.may_call();
-        if let Some(form) = self.form.as_deref_mut().filter(|_| is_read) {
-            let finish = step.finish;
-            let history = &mut self.history;
-            match form.read(self.session, &mut step, history, may_call).await {
-                AnswerVerdict::CallsTools => {}
-                AnswerVerdict::AskAgain => return None,
-                AnswerVerdict::Taken => return Some(self.finish_of_answer(ReplyFinish::Complete)),
-                AnswerVerdict::GivenUp if finish == ReplyFinish::Length => return Some(finish),
-                AnswerVerdict::GivenUp => return Some(ReplyFinish::Failed),
+        if is_read {
+            match self.read_form(&mut step).await {
+                FormVerdict::CallsTools => {}
+                verdict => return self.take_form(verdict, step.finish),
             }
         }
         if step.calls.is_empty() || choice == ToolChoice::None {
-            return Some(self.take_answer(step));
+            return self.take_answer(step).await;
         }
+        self.history.accept_drafts();
+        self.said.paused.clear();
+        self.show_step(None);
         match step.finish {
             ReplyFinish::Complete | ReplyFinish::Paused => self.run_calls(step).await,
             _ => self.refuse_calls(step).await,
         }
     }
 
+    /// Reads a typed answer out of a step.
+    async fn read_form(&mut self, step: &mut ModelStep) -> FormVerdict {
+        let may_call = self.may_call();
+        let Some(form) = self.form.as_deref_mut() else {
+            return FormVerdict::CallsTools;
+        };
+        let history = &mut self.history;
+        let guards = self.guards.as_mut();
+        form.read(self.session, step, history, may_call, guards)
+            .await
+    }
+
+    /// Takes the verdict on a typed answer in. Returns the end of the reply; `None` if the model is
+    /// asked again.
+    fn take_form(&mut self, verdict: FormVerdict, finish: ReplyFinish) -> Option<ReplyFinish> {
+        match verdict {
+            FormVerdict::Taken { shown } => {
+                self.show_step(shown.as_deref());
+                Some(self.finish_of_answer(ReplyFinish::Complete))
+            }
+            FormVerdict::Blocked(message) => Some(self.block(GuardedPart::Answer, message)),
+            FormVerdict::Failed(error) => Some(self.fail(error)),
+            FormVerdict::GivenUp if finish == ReplyFinish::Length => Some(finish),
+            FormVerdict::GivenUp => Some(ReplyFinish::Failed),
+            FormVerdict::AskAgain | FormVerdict::CallsTools => {
+                self.show_step(None);
+                None
+            }
+        }
+    }
+
     /// Takes a part of an answer that the provider paused. It goes back as it is, and the model
     /// goes on.
-    fn take_pause(&mut self, step: ModelStep) -> Option<ReplyFinish> {
+    async fn take_pause(&mut self, step: ModelStep) -> Option<ReplyFinish> {
+        self.pauses += 1;
+        let is_over = self.pauses > MAX_PAUSES;
+        if self.guards.is_some() {
+            if is_over {
+                return self.take_answer(step).await;
+            }
+            self.said.hold(step.text.as_deref());
+            self.show_step(None);
+        }
         if step.text.is_some() || step.native.is_some() {
-            self.history.push(Message::Assistant {
+            let part = Message::Assistant {
                 text: step.text,
                 calls: Vec::new(),
                 native: step.native,
-            });
+            };
+            match &self.guards {
+                Some(_) => self.history.push_draft(part),
+                None => self.history.push(part),
+            }
         }
-        self.pauses += 1;
-        (self.pauses > MAX_PAUSES).then_some(ReplyFinish::Paused)
+        is_over.then_some(ReplyFinish::Paused)
     }
 
     /// Takes an answer without calls, or whose calls are ignored. Ignored calls are not answered.
-    fn take_answer(&mut self, step: ModelStep) -> ReplyFinish {
+    /// Returns `None` if a guard wants another answer.
+    async fn take_answer(&mut self, step: ModelStep) -> Option<ReplyFinish> {
         let has_ignored_calls = !step.calls.is_empty();
         if !has_ignored_calls {
             self.reply.error = reason_of_nothing(&step).map(ErrorBody::from);
         }
         // The provider's raw turn would bring ignored calls into the history.
-        let native = step.native.filter(|_| !has_ignored_calls);
-        if step.text.is_some() || native.is_some() {
-            self.history.push(Message::Assistant {
-                text: step.text,
-                calls: Vec::new(),
-                native,
-            });
+        let mut answer = Message::Assistant {
+            text: step.text.clone(),
+            calls: Vec::new(),
+            native: step.native.filter(|_| !has_ignored_calls),
+        };
+
+        if let Some(guards) = &mut self.guards {
+            let whole = self.said.whole(step.text.as_deref());
+            let verdict = match &whole {
+                Some(whole) => guards.check(whole, self.history.messages()).await,
+                None => Ok(AnswerVerdict::Pass),
+            };
+            if self.was_interrupted() {
+                return Some(ReplyFinish::Interrupted);
+            }
+            match verdict {
+                Ok(AnswerVerdict::Pass) => {
+                    self.history.accept_drafts();
+                    self.said.last = whole;
+                }
+                Ok(AnswerVerdict::Rewrite(text)) => {
+                    self.history.discard_drafts();
+                    // The provider's raw turn would bring the original back.
+                    answer = says(&text);
+                    self.said.last = Some(text);
+                }
+                Ok(AnswerVerdict::AskAgain(reason)) => {
+                    self.history.discard_drafts();
+                    self.show_step(None);
+                    self.history.push(Message::user(guard_note(&reason)));
+                    return None;
+                }
+                Ok(AnswerVerdict::Refuse(text)) => {
+                    self.history.discard_drafts();
+                    self.history.push(says(&text));
+                    return Some(self.block(GuardedPart::Answer, text));
+                }
+                Err(error) => return Some(self.fail(error)),
+            }
+            let shown = self.said.last.clone();
+            self.show_step(shown.as_deref());
+        }
+
+        if !is_empty(&answer) {
+            self.history.push(answer);
         }
         if has_ignored_calls && step.finish == ReplyFinish::Complete && !self.may_call() {
-            return ReplyFinish::StepLimit;
+            return Some(ReplyFinish::StepLimit);
         }
-        self.finish_of_answer(step.finish)
+        Some(self.finish_of_answer(step.finish))
     }
 
     /// Returns the end of a reply whose last answer has no calls and ended for this reason.
@@ -416,6 +568,8 @@ impl OpenReply<'_> {
     }
 
     async fn end(mut self, mut finish: ReplyFinish) -> Reply {
+        self.show_step(None);
+        self.history.discard_drafts();
         if let Err(error) = self.history.stored().await {
             self.reply.error.get_or_insert_with(|| error.into());
             finish = ReplyFinish::Failed;
@@ -451,6 +605,39 @@ impl SaidText {
             self.last = Some(whole);
         }
     }
+
+    /// Holds a part of a paused answer back.
+    fn hold(&mut self, text: Option<&str>) {
+        self.paused.push_str(text.unwrap_or_default());
+    }
+
+    /// Returns an answer with its parts that were held back. `None` if it has no text.
+    fn whole(&mut self, text: Option<&str>) -> Option<String> {
+        let mut whole = std::mem::take(&mut self.paused);
+        whole.push_str(text.unwrap_or_default());
+        (!whole.is_empty()).then_some(whole)
+    }
+}
+
+/// Returns a step of the model that is this text.
+fn says(text: &str) -> Message {
+    Message::Assistant {
+        text: Some(text.to_owned()),
+        calls: Vec::new(),
+        native: None,
+    }
+}
+
+/// Returns true for a step of the model that has nothing.
+fn is_empty(step: &Message) -> bool {
+    matches!(
+        step,
+        Message::Assistant {
+            text: None,
+            native: None,
+            ..
+        }
+    )
 }
 
 /// Returns false for a step that cannot have a typed answer: one that was refused or withheld, or

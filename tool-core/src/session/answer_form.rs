@@ -1,16 +1,19 @@
 //! The form in which a model gives a typed answer: a control tool, or a text that is JSON.
 
-use crate::call::{ToolCall, ToolResponse};
+use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::registry::ToolContext;
 use crate::schema::parameter::AnswerType;
+use crate::session::guards::AnswerVerdict;
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
 use crate::session::message_log::LoggedHistory;
 use crate::session::model_step::ModelStep;
-use crate::session::notes::NOTE;
+use crate::session::notes::{NOTE, guard_note};
 use crate::session::pipeline::step::{distinct_calls, with_fresh_ids};
 use crate::session::pipeline::without_tool::record_refusal;
+use crate::session::raw_turn::RawTurn;
 use crate::session::reply_finish::ReplyFinish;
+use crate::session::reply_guards::ReplyGuards;
 use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_step, refused_unread};
 use crate::tool::typed_value::{ValueSlot, arguments_of, read, value_in};
 use crate::tool::{FunctionTool, ToolDefinition};
@@ -28,18 +31,37 @@ pub(crate) struct AnswerForm {
     pub(crate) problems: Vec<String>,
     /// True after the model has answered with another text: it is asked for the answer alone.
     pub(crate) wants_answer: bool,
+    /// True once an answer was taken.
+    pub(crate) is_taken: bool,
 }
 
 /// The part of a step that concerns the answer.
-pub(crate) enum AnswerVerdict {
+pub(crate) enum FormVerdict {
     /// The step calls other tools.
     CallsTools,
     /// The answer was wrong, and the model is asked again.
     AskAgain,
     /// The answer was taken.
-    Taken,
+    Taken {
+        /// The text of the step that is the answer. `None` for one that was given as a call.
+        shown: Option<String>,
+    },
     /// The answer was wrong, and no retry is left.
     GivenUp,
+    /// A guard has refused the answer, with this text for the user.
+    Blocked(String),
+    /// A guard has failed.
+    Failed(ToolError),
+}
+
+/// An answer that is right.
+struct RightAnswer {
+    /// The JSON of the value.
+    json: String,
+    /// The text of the step, if the answer was given as a text, and the step in its provider's own
+    /// form.
+    text: Option<String>,
+    native: Option<RawTurn>,
 }
 
 impl AnswerForm {
@@ -71,6 +93,7 @@ impl AnswerForm {
             text: None,
             problems: Vec::new(),
             wants_answer: false,
+            is_taken: false,
         })
     }
 
@@ -113,21 +136,24 @@ impl AnswerForm {
         step: &mut ModelStep,
         history: &mut LoggedHistory<'_>,
         may_call: bool,
-    ) -> AnswerVerdict {
+        guards: Option<&mut ReplyGuards<'_>>,
+    ) -> FormVerdict {
         let has_answer = step.calls.iter().any(|call| self.takes(call));
         let has_others = step.calls.iter().any(|call| !self.takes(call));
         if has_others && may_call {
-            return AnswerVerdict::CallsTools;
+            return FormVerdict::CallsTools;
         }
+        // No guard sees the parts before the answer.
+        history.discard_drafts();
         if has_answer {
-            return self.read_calls(session, step, history).await;
+            return self.read_calls(session, step, history, guards).await;
         }
         if has_others {
             // They are ignored, and the provider's raw turn would bring them into the history.
             step.calls.clear();
             step.native = None;
         }
-        self.read_text(step, history).await
+        self.read_text(step, history, guards).await
     }
 
     /// Reads an answer that was given as a call. If it is wrong, every call of the step gets a
@@ -137,7 +163,8 @@ impl AnswerForm {
         session: &Arc<SessionInner>,
         step: &mut ModelStep,
         history: &mut LoggedHistory<'_>,
-    ) -> AnswerVerdict {
+        guards: Option<&mut ReplyGuards<'_>>,
+    ) -> FormVerdict {
         let made = step.calls.len();
         let calls = distinct_calls(
             session,
@@ -148,7 +175,7 @@ impl AnswerForm {
             .map(|step_call| step_call.call)
             .collect::<Vec<_>>();
         let Some(given) = calls.iter().find(|call| self.takes(call)) else {
-            return AnswerVerdict::GivenUp;
+            return FormVerdict::GivenUp;
         };
         let (response, problems) = if step.finish == ReplyFinish::Length {
             let message = refusal_of_calls(step.finish, step.max_tokens);
@@ -156,14 +183,14 @@ impl AnswerForm {
         } else {
             read(&self.tool, given.arguments()).await
         };
-        let answer = Some(value_in(given.arguments()).to_owned());
+        let json = value_in(given.arguments()).to_owned();
         if response.is_ok() {
-            history.push(Message::Assistant {
-                text: answer,
-                calls: Vec::new(),
+            let answer = RightAnswer {
+                json,
+                text: None,
                 native: None,
-            });
-            return AnswerVerdict::Taken;
+            };
+            return self.take(answer, history, guards).await;
         }
         let results = calls.iter().map(|call| {
             if call.id() == given.id() {
@@ -187,7 +214,7 @@ impl AnswerForm {
         for (call, result) in calls.iter().zip(&results) {
             history.push_result(call, result);
         }
-        self.text = answer;
+        self.text = Some(json);
         self.problems = problems;
         self.again()
     }
@@ -197,18 +224,24 @@ impl AnswerForm {
         &mut self,
         step: &mut ModelStep,
         history: &mut LoggedHistory<'_>,
-    ) -> AnswerVerdict {
+        guards: Option<&mut ReplyGuards<'_>>,
+    ) -> FormVerdict {
         let text = step.text.take();
         let native = step.native.take();
-        let problems = match &text {
-            Some(_) if step.finish == ReplyFinish::Length => {
-                vec![format!(
-                    "it reached {} before it was complete; give a shorter one",
-                    name_of_limit(step.max_tokens)
-                )]
-            }
+        let read = match &text {
+            Some(_) if step.finish == ReplyFinish::Length => Err(vec![format!(
+                "it reached {} before it was complete; give a shorter one",
+                name_of_limit(step.max_tokens)
+            )]),
             Some(text) => self.read_json(text).await,
-            None => vec!["expected the answer, got nothing".to_owned()],
+            None => Err(vec!["expected the answer, got nothing".to_owned()]),
+        };
+        let problems = match read {
+            Ok(json) => {
+                let answer = RightAnswer { json, text, native };
+                return self.take(answer, history, guards).await;
+            }
+            Err(problems) => problems,
         };
         if text.is_some() || native.is_some() {
             history.push(Message::Assistant {
@@ -216,9 +249,6 @@ impl AnswerForm {
                 calls: Vec::new(),
                 native,
             });
-        }
-        if problems.is_empty() {
-            return AnswerVerdict::Taken;
         }
         let note = format!(
             "{NOTE} The answer was not taken: {}. Give it by calling `{}`. Where you \
@@ -230,48 +260,122 @@ impl AnswerForm {
         self.problems = problems;
         self.wants_answer = true;
         let verdict = self.again();
-        if matches!(verdict, AnswerVerdict::AskAgain) {
+        if matches!(verdict, FormVerdict::AskAgain) {
             history.push(Message::user(note));
         }
         verdict
     }
 
-    /// Reads the JSON of a text, and returns its problems. It is the value, or the arguments of the
-    /// control tool, whose schema some models get as the form of their text.
-    async fn read_json(&self, text: &str) -> Vec<String> {
-        let Some(json) = json_in(text) else {
-            return vec!["expected the JSON of the answer, got another text".to_owned()];
+    /// Takes a right answer that the guards let pass, and writes it to the history.
+    async fn take(
+        &mut self,
+        answer: RightAnswer,
+        history: &mut LoggedHistory<'_>,
+        guards: Option<&mut ReplyGuards<'_>>,
+    ) -> FormVerdict {
+        let RightAnswer { json, text, native } = answer;
+        let is_call = text.is_none();
+        let Some(guards) = guards else {
+            self.is_taken = true;
+            history.push(answer_step(text.clone().unwrap_or(json), native));
+            return FormVerdict::Taken { shown: text };
         };
-        let problems = read(&self.tool, &arguments_of(value_in(json))).await.1;
-        if problems.is_empty() || value_in(json) == json {
-            return problems;
+
+        let taken = match guards.check(&json, history.messages()).await {
+            // The guards have not seen the words around the JSON.
+            Ok(AnswerVerdict::Pass) => match text.filter(|text| is_json(text)) {
+                Some(text) => answer_step(text, native),
+                None => answer_step(json.clone(), None),
+            },
+            Ok(AnswerVerdict::Rewrite(rewritten)) => {
+                let problems = read(&self.tool, &arguments_of(&rewritten)).await.1;
+                if !problems.is_empty() {
+                    return FormVerdict::Failed(wrong_rewrite(&problems));
+                }
+                answer_step(rewritten, None)
+            }
+            Ok(AnswerVerdict::AskAgain(reason)) => {
+                history.push(Message::user(guard_note(&reason)));
+                self.wants_answer = true;
+                return FormVerdict::AskAgain;
+            }
+            Ok(AnswerVerdict::Refuse(message)) => {
+                history.push(answer_step(message.clone(), None));
+                return FormVerdict::Blocked(message);
+            }
+            Err(error) => return FormVerdict::Failed(error),
+        };
+        self.is_taken = true;
+        let shown = match &taken {
+            Message::Assistant { text, .. } if !is_call => text.clone(),
+            _ => None,
+        };
+        history.push(taken);
+        FormVerdict::Taken { shown }
+    }
+
+    /// Reads the JSON of a text, and returns the JSON of the value, or its problems. The text is
+    /// the value, or the arguments of the control tool, whose schema some models get as the form of
+    /// their text.
+    async fn read_json(&self, text: &str) -> Result<String, Vec<String>> {
+        let Some(json) = json_in(text) else {
+            return Err(vec![
+                "expected the JSON of the answer, got another text".to_owned(),
+            ]);
+        };
+        let value = value_in(json);
+        let problems = read(&self.tool, &arguments_of(value)).await.1;
+        if problems.is_empty() {
+            return Ok(value.to_owned());
+        }
+        if value == json {
+            return Err(problems);
         }
         // The value may be an object whose only member has the name of the argument.
         let of_whole = read(&self.tool, &arguments_of(json)).await.1;
         if of_whole.is_empty() {
-            of_whole
+            Ok(json.to_owned())
         } else {
-            problems
+            Err(problems)
         }
     }
 
-    fn again(&mut self) -> AnswerVerdict {
+    fn again(&mut self) -> FormVerdict {
         match self.retries.checked_sub(1) {
             Some(left) => {
                 self.retries = left;
-                AnswerVerdict::AskAgain
+                FormVerdict::AskAgain
             }
-            None => AnswerVerdict::GivenUp,
+            None => FormVerdict::GivenUp,
         }
     }
+}
+
+fn answer_step(text: String, native: Option<RawTurn>) -> Message {
+    Message::Assistant {
+        text: Some(text),
+        calls: Vec::new(),
+        native,
+    }
+}
+
+/// Returns the error of a guard whose text is not of the type of the answer.
+fn wrong_rewrite(problems: &[String]) -> ToolError {
+    ToolError::permanent(format!(
+        "a guard rewrote the typed answer into one that is wrong: {}",
+        problems.join("; ")
+    ))
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text.trim()).is_ok()
 }
 
 /// Returns the JSON in a text: all of it, the content of its code block, or an object or array at
 /// its end.
 fn json_in(text: &str) -> Option<&str> {
-    let is_json = |text: &&str| serde_json::from_str::<IgnoredAny>(text).is_ok();
     let whole = text.trim();
-    if is_json(&whole) {
+    if is_json(whole) {
         return Some(whole);
     }
     if let Some((_, block)) = whole.split_once("```")
@@ -280,10 +384,12 @@ fn json_in(text: &str) -> Option<&str> {
         let content = content
             .trim_start_matches(|letter: char| letter.is_ascii_alphanumeric())
             .trim();
-        if is_json(&content) {
+        if is_json(content) {
             return Some(content);
         }
     }
     let begins = whole.match_indices(['{', '[']).take(16);
-    begins.map(|(begin, _)| &whole[begin..]).find(is_json)
+    begins
+        .map(|(begin, _)| &whole[begin..])
+        .find(|text| is_json(text))
 }

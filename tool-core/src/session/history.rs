@@ -65,6 +65,19 @@ impl History {
         self.messages = messages;
     }
 
+    /// Removes the last message, if it is a text of the model without calls. Returns true if it
+    /// was.
+    pub(crate) fn pop_text_step(&mut self) -> bool {
+        let is_text_step = matches!(
+            self.messages.last(),
+            Some(Message::Assistant { calls, .. }) if calls.is_empty()
+        );
+        if is_text_step {
+            self.messages.pop();
+        }
+        is_text_step
+    }
+
     /// Adds a message before the one at an index, or at the end. For transcripts that arrive after
     /// their answers.
     pub fn insert(&mut self, at: usize, message: Message) {

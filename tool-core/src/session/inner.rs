@@ -8,6 +8,7 @@ use crate::session::account::{Accounts, Payers};
 use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::Signer;
 use crate::session::calls_in_progress::CallsInProgress;
+use crate::session::guards::Guards;
 use crate::session::hooks::Hook;
 use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
 #[cfg(feature = "tower")]
@@ -47,6 +48,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) journal: Option<Arc<dyn DynJournal>>,
     pub(crate) handlers: SharedHandlers,
     pub(crate) hooks: Vec<Arc<dyn Hook>>,
+    pub(crate) guards: Guards,
     #[cfg(feature = "tower")]
     pub(crate) layers: Option<LayerStack>,
     pub(crate) signer: Signer,

@@ -61,6 +61,57 @@ pub trait MessageLog: Send {
 pub(crate) struct LoggedHistory<'a> {
     pub(crate) history: &'a mut History,
     pub(crate) log: Option<&'a mut (dyn MessageLog + 'static)>,
+    /// The parts of an answer that no guard has passed yet. They are at the end of the history, as
+    /// the model continues them, and not in the log.
+    drafts: Vec<Message>,
+}
+
+impl<'a> LoggedHistory<'a> {
+    pub(crate) fn new(
+        history: &'a mut History,
+        log: Option<&'a mut (dyn MessageLog + 'static)>,
+    ) -> Self {
+        Self {
+            history,
+            log,
+            drafts: Vec::new(),
+        }
+    }
+}
+
+/// # Drafts
+impl LoggedHistory<'_> {
+    pub(crate) fn has_drafts(&self) -> bool {
+        !self.drafts.is_empty()
+    }
+
+    /// Adds a part of an answer that no guard has passed yet.
+    pub(crate) fn push_draft(&mut self, message: Message) {
+        self.drafts.push(message.clone());
+        self.history.push(message);
+    }
+
+    /// Adds the drafts to the log.
+    pub(crate) fn accept_drafts(&mut self) {
+        for draft in std::mem::take(&mut self.drafts) {
+            self.note(&draft);
+        }
+    }
+
+    /// Removes the drafts from the history, unless it was shortened by some.
+    pub(crate) fn discard_drafts(&mut self) {
+        for _ in std::mem::take(&mut self.drafts) {
+            if !self.history.pop_text_step() {
+                return;
+            }
+        }
+    }
+}
+
+impl Drop for LoggedHistory<'_> {
+    fn drop(&mut self) {
+        self.discard_drafts();
+    }
 }
 
 impl LoggedHistory<'_> {
@@ -99,9 +150,6 @@ impl LoggedHistory<'_> {
     }
 
     pub(crate) fn reborrow(&mut self) -> LoggedHistory<'_> {
-        LoggedHistory {
-            history: self.history,
-            log: self.log.as_deref_mut(),
-        }
+        LoggedHistory::new(self.history, self.log.as_deref_mut())
     }
 }

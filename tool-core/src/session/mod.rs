@@ -17,6 +17,7 @@ pub(crate) mod decision;
 pub(crate) mod declared_tools;
 pub(crate) mod event_queue;
 pub(crate) mod fallback;
+pub(crate) mod guards;
 pub(crate) mod handle;
 pub(crate) mod history;
 pub(crate) mod hooks;
@@ -42,6 +43,7 @@ pub(crate) mod raw_turn;
 pub(crate) mod repairs;
 pub(crate) mod reply;
 pub(crate) mod reply_finish;
+pub(crate) mod reply_guards;
 pub(crate) mod result_cache;
 pub(crate) mod running;
 pub(crate) mod runtime;
@@ -77,6 +79,9 @@ pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::decision::Decision;
 pub use crate::session::event_queue::EventSender;
 pub use crate::session::fallback::{FallbackModel, ModelSwitch};
+pub use crate::session::guards::{
+    AnswerVerdict, GuardedAnswer, GuardedInput, GuardedPart, Guards, InputVerdict,
+};
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::history::History;
 pub use crate::session::hooks::{

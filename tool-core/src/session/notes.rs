@@ -87,6 +87,12 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
     ))
 }
 
+/// Returns the note about an answer that a guard did not pass, and that the history does not have.
+pub(crate) fn guard_note(reason: &str) -> String {
+    let reason = reason.trim().trim_end_matches('.');
+    format!("{NOTE} Your answer was not shown to the user: {reason}. Give another answer.")
+}
+
 /// The words with which a note says who made it. No user can write them, as
 /// [`UserMessage`](crate::session::UserMessage) takes them out.
 pub const NOTE: &str = "[Note by the application, not said by the user]";

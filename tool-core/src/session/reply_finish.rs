@@ -34,6 +34,9 @@ pub enum ReplyFinish {
     Withheld,
     /// The model refused to answer. The text, if there is one, is the refusal.
     Refused,
+    /// A guard has refused the user's message or the model's answer. The text is what the guard
+    /// tells the user. See [`Guards`](super::Guards).
+    Blocked,
     /// The reply had as many steps of calls as it may have
     /// ([`Policy::max_tool_steps`](crate::Policy::max_tool_steps)). The text is what the model said
     /// then.

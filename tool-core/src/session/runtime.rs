@@ -10,6 +10,7 @@ use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::builder::SessionBuilder;
 use crate::session::control_tools::session_tools;
+use crate::session::guards::Guards;
 use crate::session::handle::Session;
 use crate::session::hooks::{AfterHook, AroundHook, BeforeHook, Hook, HookFn, HookedCall, Next};
 use crate::session::inner::{RuntimeInner, SessionInner};
@@ -59,6 +60,7 @@ pub struct RuntimeBuilder {
     journal: Option<Arc<dyn DynJournal>>,
     handlers: SharedHandlers,
     hooks: Vec<Arc<dyn Hook>>,
+    guards: Guards,
     #[cfg(feature = "tower")]
     layers: Vec<WrapService>,
     signer: Option<Signer>,
@@ -130,6 +132,7 @@ impl RuntimeBuilder {
                 journal: self.journal,
                 handlers: self.handlers,
                 hooks: self.hooks,
+                guards: self.guards,
                 #[cfg(feature = "tower")]
                 layers: LayerStack::new(self.layers, innermost_service(runtime.clone())),
                 signer: self.signer.unwrap_or_else(Signer::random),
@@ -145,7 +148,7 @@ impl RuntimeBuilder {
     }
 }
 
-/// # Hooks and layers around calls
+/// # Hooks, guards and layers
 impl RuntimeBuilder {
     /// Adds a function that runs before each call which has passed every check. An error becomes
     /// the call's answer. See
@@ -237,6 +240,26 @@ impl RuntimeBuilder {
     pub fn hook(mut self, hook: impl Hook) -> Self {
         self.hooks.push(Arc::new(hook));
         self
+    }
+
+    /// Sets the guards of all sessions, in place of earlier ones: checks of what a user says and of
+    /// what a model answers. [`Session::reply`] and the agent loop run them. Hooks run around the
+    /// calls between the two.
+    ///
+    /// ```
+    /// use tool_core::session::{GuardedInput, Guards, InputVerdict};
+    /// use tool_core::{Runtime, ToolContext};
+    ///
+    /// # let tools = ToolContext::builder().build()?;
+    /// let guards = Guards::new().input(async |input: GuardedInput<'_>| {
+    ///     let is_card = input.message.text().contains("4111 1111");
+    ///     Ok(if is_card { InputVerdict::Refuse("Keep your card number.".into()) } else { InputVerdict::Pass })
+    /// });
+    /// let runtime = Runtime::builder(tools).guards(guards).build()?;
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    pub fn guards(self, guards: Guards) -> Self {
+        Self { guards, ..self }
     }
 
     /// Adds a tower layer around the calls of all sessions, for example a rate limit, a concurrency
@@ -361,6 +384,7 @@ impl Runtime {
             journal: None,
             handlers: SharedHandlers::default(),
             hooks: Vec::new(),
+            guards: Guards::new(),
             #[cfg(feature = "tower")]
             layers: Vec::new(),
             signer: None,

@@ -186,6 +186,7 @@ impl fmt::Display for TypedReplyError {
             (Some(error), _) => return write!(f, "the model gave no answer: {error}"),
             (None, ReplyFinish::Interrupted) => "the turn was interrupted",
             (None, ReplyFinish::Refused) => "it refused",
+            (None, ReplyFinish::Blocked) => "a guard refused it",
             (None, ReplyFinish::Withheld) => "the provider withheld it",
             (None, ReplyFinish::Paused) => "the provider paused it too often",
             (None, _) if !self.problems.is_empty() => {
@@ -233,7 +234,8 @@ pub(crate) fn typed_reply<T: AnswerType + Send + 'static>(
     slot: &ValueSlot<T>,
     reply: Reply,
 ) -> Result<TypedReply<T>, TypedReplyError> {
-    match slot.take() {
+    // A guard may have refused an answer that is in the slot.
+    match slot.take().filter(|_| form.is_taken) {
         Some(output) => Ok(TypedReply { output, reply }),
         None => Err(TypedReplyError {
             text: form.text,

@@ -136,6 +136,16 @@ impl RunState {
                 name: "late_answer",
                 value: json!({"toolCallId": call_id, "isEnd": is_end, "content": text_of(&response)}),
             }),
+            AgentEvent::Blocked { message, .. } => {
+                // A text of its own, which every front end shows.
+                self.close(&mut events);
+                let message_id = self.open(false, &mut events);
+                events.push(RunEvent::TextMessageContent {
+                    message_id,
+                    delta: message,
+                });
+                self.close(&mut events);
+            }
             AgentEvent::Finished { reply } => {
                 self.close(&mut events);
                 events.push(self.end(&reply));
@@ -300,7 +310,7 @@ mod tests {
     use super::*;
     use crate::agent::AgentLoop;
     use futures_util::StreamExt;
-    use tool_core::session::ModelStep;
+    use tool_core::session::{GuardedInput, Guards, InputVerdict, ModelStep};
     use tool_core::testing::ScriptedModel;
     use tool_core::{Mode, Policy, RunContext, Runtime, ToolCall, ToolContext, ToolError, tool};
 
@@ -385,6 +395,26 @@ mod tests {
         assert_eq!(events[8]["content"], "3");
         assert_eq!(events[13]["outcome"], json!({"type": "success"}));
         assert_eq!(events[13]["usage"][0]["totalTokens"], 15);
+    }
+
+    #[tokio::test]
+    async fn a_refusal_of_a_guard_is_a_text() {
+        let guards = Guards::new()
+            .input(async |_: GuardedInput<'_>| Ok(InputVerdict::Refuse("Not here.".into())));
+        let tools = ToolContext::builder().build().expect("builds");
+        let runtime = Runtime::builder(tools).guards(guards).build();
+        let session = runtime.expect("builds").session("s-1", Mode::Text);
+        let mut agent = AgentLoop::new(session.await.expect("opens"), ScriptedModel::new());
+        let events = run(&mut agent, says("Hi")).await;
+        let wanted = [
+            "RUN_STARTED",
+            "TEXT_MESSAGE_START",
+            "TEXT_MESSAGE_CONTENT",
+            "TEXT_MESSAGE_END",
+            "RUN_FINISHED",
+        ];
+        assert_eq!(types(&events), wanted);
+        assert_eq!(events[2]["delta"], "Not here.");
     }
 
     #[tokio::test]

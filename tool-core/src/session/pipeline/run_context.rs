@@ -48,6 +48,10 @@ impl SessionHandle for SessionInner {
         self.record.mode()
     }
 
+    fn principal(&self) -> Arc<str> {
+        Arc::clone(&self.principal)
+    }
+
     fn redaction(&self) -> Redaction {
         self.policy().redaction.clone()
     }

@@ -8,6 +8,7 @@ use crate::session::agent_event::AgentEvent;
 use crate::session::agent_stream::AgentStream;
 use crate::session::decision::Decision;
 use crate::session::fallback::FallbackModel;
+use crate::session::guards::GuardedPart;
 use crate::session::handle::Session;
 use crate::session::history::History;
 use crate::session::message::Message;
@@ -459,6 +460,10 @@ async fn each_event_satisfies_the_published_schema() {
         .fails(ToolError::transient("overloaded"));
     let mut events = events_of(&mut model).await;
     events.push(AgentEvent::Reasoning { delta: "hm".into() });
+    events.push(AgentEvent::Blocked {
+        part: GuardedPart::Answer,
+        message: "I may not say that.".into(),
+    });
     let response = ToolResponse::refused(
         &working("c3", 1, false),
         ToolError::permanent("no"),

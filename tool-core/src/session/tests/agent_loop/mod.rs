@@ -4,6 +4,7 @@ pub(crate) mod enter;
 pub(crate) mod events;
 pub(crate) mod fallback;
 pub(crate) mod finish;
+pub(crate) mod guards;
 pub(crate) mod history;
 pub(crate) mod interrupted;
 pub(crate) mod log;
