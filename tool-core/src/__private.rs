@@ -9,6 +9,7 @@ pub use crate::arguments::limits::*;
 pub use crate::arguments::tool_parameter::{
     ForeignParameter, ForeignSchema, ToolParameter, schemars_features,
 };
+pub use crate::call::approval_reason::ApprovalNeed;
 pub use crate::call::context::FromRunContext;
 pub use crate::call::error::{IntoToolError, ToolError};
 pub use crate::call::mode::Modes;

@@ -1,6 +1,8 @@
 //! The metadata of a response: the `meta` of its envelope.
 
 use crate::arguments::problem::Problem;
+use crate::call::approval_form::ShownCall;
+use crate::call::approval_reason::{ApprovalReason, read_bounded};
 use crate::call::content::Content;
 use crate::call::intent::Intent;
 use crate::call::original::Original;
@@ -88,6 +90,8 @@ pub(crate) struct OptionalMeta {
     pub(crate) confirmation: Option<Confirmation>,
     #[serde(skip_serializing_if = "Vec::is_empty", rename = "nestedConfirmations")]
     pub(crate) nested_confirmations: Vec<Confirmation>,
+    #[serde(skip_serializing_if = "Option::is_none", rename = "changedArguments")]
+    pub(crate) changed_arguments: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) problems: Vec<Problem>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -219,14 +223,59 @@ fn serialize_extra<S: Serializer>(
 pub struct Confirmation {
     /// The token that `approve` and `deny` take.
     pub token: String,
-    /// A description of the call that waits for approval.
+    /// The tool's name.
+    #[serde(default)]
+    pub tool: String,
+    /// A description of the call that waits for approval, on one line.
     pub summary: String,
+    /// The arguments for a form, one a line, `name: value`. Long ones are shortened as in the
+    /// summary.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// The reasons for which the call waits, one of each condition that asked: of the tool, of the
+    /// policy, of hooks. At most 8.
+    #[serde(default, deserialize_with = "read_bounded")]
+    pub reasons: Vec<ApprovalReason>,
     /// `sha256:` and the digest of the tool and all arguments, which a summary may show in part.
     pub digest: String,
     /// The time at which the approval expires, RFC 3339.
     pub expires_at: String,
     #[serde(skip)]
     pub(crate) outcome: PendingOutcome,
+}
+
+impl Confirmation {
+    /// Returns the text of a form in which a person decides: the tool, each argument on a line of its
+    /// own, the reasons, and the digest. Nothing in it hides a line or makes up another one.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+    /// # /// Cancel the booking.
+    /// # #[tool(category = "action", confirm)]
+    /// # fn cancel(number: u32) -> String {
+    /// #     format!("booking {number} is cancelled")
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let runtime = Runtime::builder(ToolContext::builder().with(cancel).build()?).build()?;
+    /// # let session = runtime.session("s-1", Mode::Text).await?;
+    /// let response = session.call(ToolCall::new("call_1", "cancel", r#"{"number": 12}"#)).await;
+    /// let confirmation = response.meta().confirmation().expect("it waits");
+    /// let question = confirmation.question();
+    /// assert!(question.starts_with("Allow this call of `cancel`?\n\n- number: 12\n"));
+    /// assert!(question.contains("\n- tool: it asks before each call\n"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn question(&self) -> String {
+        let shown = ShownCall {
+            tool: &self.tool,
+            lines: &self.arguments,
+            reasons: &self.reasons,
+            digest: &self.digest,
+        };
+        shown.question()
+    }
 }
 
 /// The place of the response of a call that waits for approval, with a type of the session's.
@@ -337,6 +386,13 @@ impl<'a> ResponseMeta<'a> {
         self.confirmation()
             .into_iter()
             .chain(self.nested_confirmations())
+    }
+
+    /// Returns the arguments that a person has approved in place of the model's, as canonical JSON
+    /// ([`Decision::with_arguments`](crate::session::Decision::with_arguments)). The response is that
+    /// to these.
+    pub fn changed_arguments(&self) -> Option<&'a str> {
+        self.optional()?.changed_arguments.as_deref()
     }
 
     /// Returns true if the call did not begin because the session's store does not know the session

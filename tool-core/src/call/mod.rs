@@ -40,6 +40,8 @@
 //! # }
 //! ```
 
+pub(crate) mod approval_form;
+pub(crate) mod approval_reason;
 pub(crate) mod ask;
 pub(crate) mod ask_error;
 pub(crate) mod asker;
@@ -69,6 +71,7 @@ pub(crate) mod tool_call;
 pub(crate) mod tool_call_form;
 pub(crate) mod truncation;
 
+pub use crate::call::approval_reason::{ApprovalNeed, ApprovalReason, ApprovalSource};
 pub use crate::call::ask::Ask;
 pub use crate::call::ask_error::AskError;
 pub use crate::call::content::{Content, ContentError};

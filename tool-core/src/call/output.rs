@@ -31,7 +31,7 @@ pub struct ToolOutput {
 }
 
 /// The members of `meta` that belong to the envelope.
-const RESERVED: [&str; 14] = [
+const RESERVED: [&str; 15] = [
     "schemaVersion",
     "tool",
     "callId",
@@ -43,6 +43,7 @@ const RESERVED: [&str; 14] = [
     "warnings",
     "confirmation",
     "nestedConfirmations",
+    "changedArguments",
     "problems",
     "form",
     "empty",

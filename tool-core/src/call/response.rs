@@ -465,6 +465,7 @@ pub(crate) fn shorten_name(name: &str) -> String {
 mod tests {
     use super::*;
     use crate::call::error::ErrorKind;
+    use crate::call::approval_reason::{ApprovalReason, ApprovalSource};
     use crate::call::meta::{Confirmation, PendingOutcome};
     use serde_json::Value;
     use serde_json::json;
@@ -657,7 +658,10 @@ mod tests {
         response.optional_meta().warnings.push("slow".into());
         response.optional_meta().confirmation = Some(Confirmation {
             token: "canary-token".into(),
+            tool: "canary-tool".into(),
             summary: "canary-summary".into(),
+            arguments: vec!["canary-argument".into()],
+            reasons: vec![ApprovalReason::new(ApprovalSource::Hook, "canary-reason")],
             digest: "canary-digest".into(),
             expires_at: "2000-01-01T00:00:00Z".into(),
             outcome: PendingOutcome::default(),

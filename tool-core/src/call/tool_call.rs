@@ -1,5 +1,6 @@
 //! A tool call, as a provider's protocol parses it out of a model's message.
 
+use crate::call::approval_reason::ApprovalReason;
 use crate::call::asker::{Asker, CallQuestions};
 use crate::call::handlers::{HostHandlers, SharedHandlers, handler_setters};
 use crate::call::progress::{Progress, ProgressUpdate};
@@ -66,17 +67,7 @@ impl ToolCall {
         name: impl AsRef<str>,
         arguments: impl Into<Arguments<'a>>,
     ) -> Self {
-        let arguments = match arguments.into().0 {
-            ArgumentsText::Text(text) => text,
-            ArgumentsText::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
-                Ok(text) => text.into(),
-                // A replacement inside a string alone would leave valid JSON, so the text begins
-                // with one.
-                Err(error) => {
-                    format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())).into()
-                }
-            },
-        };
+        let arguments = arguments.into().into_valid_text();
         Self {
             id: id.as_ref().into(),
             text: joined(&arguments, name.as_ref()),
@@ -300,6 +291,10 @@ pub(crate) struct CallApproval {
     pub(crate) id: Arc<str>,
     /// The person who approved it.
     pub(crate) by: Arc<str>,
+    /// The reasons for which it waited.
+    pub(crate) reasons: Arc<[ApprovalReason]>,
+    /// The canonical arguments of the model, if the person has approved others.
+    pub(crate) asked: Option<Arc<str>>,
 }
 
 fn joined(arguments: &str, name: &str) -> String {
@@ -350,6 +345,24 @@ enum ArgumentsText<'a> {
     Bytes(Cow<'a, [u8]>),
 }
 
+impl<'a> Arguments<'a> {
+    /// Returns the text. Bytes that are not UTF-8 are replaced and marked, so that the text is no
+    /// JSON.
+    fn into_valid_text(self) -> Cow<'a, str> {
+        match self.0 {
+            ArgumentsText::Text(text) => text,
+            ArgumentsText::Bytes(bytes) => match String::from_utf8(bytes.into_owned()) {
+                Ok(text) => text.into(),
+                // A replacement inside a string alone would leave valid JSON, so the text begins
+                // with one.
+                Err(error) => {
+                    format!("\u{FFFD}{}", String::from_utf8_lossy(error.as_bytes())).into()
+                }
+            },
+        }
+    }
+}
+
 impl Arguments<'_> {
     /// Returns the text, or the offset of the first byte that is not UTF-8.
     pub(crate) fn text(&self) -> Result<&str, usize> {
@@ -359,6 +372,11 @@ impl Arguments<'_> {
                 std::str::from_utf8(bytes).map_err(|error| error.valid_up_to())
             }
         }
+    }
+
+    /// Returns the text. Bytes that are not UTF-8 are replaced and marked.
+    pub(crate) fn into_text(self) -> String {
+        self.into_valid_text().into_owned()
     }
 
     /// Copies what is borrowed.

@@ -1,12 +1,11 @@
 //! Calls that wait for a person's approval, and the signed tokens by which they are approved.
 
-use crate::call::Mode;
-use crate::text::{characters, decode_hex, escape_invisible, hex, is_invisible, truncate};
+use crate::call::approval_form::{ShownCall, argument_lines};
+use crate::call::{ApprovalReason, Mode};
+use crate::text::{decode_hex, escape_invisible, hex, is_invisible};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
@@ -64,15 +63,15 @@ pub struct PendingCall {
     /// The expiry in milliseconds since 1970, by the clock of the process that requested approval.
     /// The store expires the call by its own clock; two hours later no process runs it.
     pub expires_at: u64,
+    /// The reasons for which the call waits, one of each condition that asked. A call that was stored
+    /// before there were reasons has none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ApprovalReason>,
 }
 
 /// The time after its expiry from which a call is not run even if the store still has it, for
 /// example a row that was restored. Clocks of processes differ by less.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(2 * 3_600);
-/// The arguments that a summary shows, so that many do not make it unreadable.
-const MAX_ARGUMENTS: usize = 32;
-/// The most characters of one argument in a summary, so that a long argument hides no other.
-const MAX_ARGUMENT: usize = 200;
 
 impl PendingCall {
     /// Describes the call to a person: the first arguments, shortened if they are long, and how
@@ -80,20 +79,29 @@ impl PendingCall {
     /// are escaped. [`payload`](Self::payload) shows the rest of what was shortened, and
     /// [`digest`](Self::digest) identifies it.
     pub fn summary(&self) -> String {
-        // A `Value` would round an integer beyond 64 bits.
-        let arguments = match serde_json::from_str::<BTreeMap<String, &RawValue>>(&self.arguments) {
-            Ok(members) => {
-                let shown = members.iter().take(MAX_ARGUMENTS);
-                let shown = shown
-                    .map(|(name, value)| format!("{}: {}", quoted(name), shorten(value.get())));
-                let mut shown = shown.collect::<Vec<_>>();
-                let rest = members.len() - shown.len();
-                shown.extend((rest > 0).then(|| format!("and {rest} more")));
-                shown.join(", ")
-            }
-            Err(_) => shorten(&self.arguments),
+        let arguments = self.argument_lines().join(", ");
+        format!("{}({arguments})", escape_invisible(&self.tool))
+    }
+
+    /// Returns the arguments for a form, one a line, `name: value`, shortened as in the summary. After
+    /// 32 of them, a last line counts the others.
+    ///
+    /// To show masked arguments, set [`arguments`](Self::arguments) to
+    /// [`Redaction::json`](crate::trace::Redaction::json) of them first.
+    pub fn argument_lines(&self) -> Vec<String> {
+        argument_lines(&self.arguments)
+    }
+
+    /// Returns the text of a form in which a person decides, as
+    /// [`Confirmation::question`](crate::call::Confirmation::question) does.
+    pub fn question(&self) -> String {
+        let shown = ShownCall {
+            tool: &self.tool,
+            lines: &self.argument_lines(),
+            reasons: &self.reasons,
+            digest: &self.digest(),
         };
-        escape_invisible(&format!("{}({arguments})", self.tool))
+        shown.question()
     }
 
     /// Returns the whole call for a person to read before the decision: the tool's name and all
@@ -107,13 +115,7 @@ impl PendingCall {
     /// canonical form. Equal digests mean equal calls, so that a person who has read a payload
     /// recognises it.
     pub fn digest(&self) -> String {
-        format!(
-            "sha256:{}",
-            hex(&Sha256::digest(format!(
-                "{}\0{}",
-                self.tool, self.arguments
-            )))
-        )
+        call_digest(&self.tool, &self.arguments)
     }
 
     /// Returns true if the call expired long ago by this process's clock.
@@ -134,32 +136,22 @@ impl PendingCall {
             call_id,
             tool,
             arguments,
+            reasons,
             ..
         } = self;
         let texts = [
             id, principal, agent, session, version, settings, call_id, tool, arguments,
         ];
-        texts.iter().map(|text| text.len()).sum()
+        let texts = texts.iter().map(|text| text.len()).sum::<usize>();
+        let reasons = reasons.iter().map(ApprovalReason::size).sum::<usize>();
+        texts + reasons
     }
 }
 
-/// Quotes the name of an argument that could be read as another argument.
-fn quoted(name: &str) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
-    if !name.is_empty() && name.chars().all(is_plain) {
-        shorten(name)
-    } else {
-        shorten(&format!("{name:?}"))
-    }
-}
-
-fn shorten(text: &str) -> String {
-    let characters = characters(text);
-    if characters <= MAX_ARGUMENT {
-        text.to_owned()
-    } else {
-        format!("{} ({characters} characters)", truncate(text, MAX_ARGUMENT))
-    }
+/// Returns the digest of a call with canonical arguments.
+pub(crate) fn call_digest(tool: &str, arguments: &str) -> String {
+    let digest = Sha256::digest(format!("{tool}\0{arguments}"));
+    format!("sha256:{}", hex(&digest))
 }
 
 /// The limits on the calls that wait for approval, so that neither a model can flood a person with
@@ -392,6 +384,7 @@ impl Signer {
             tool,
             arguments,
             expires_at,
+            reasons,
         } = pending;
         let mut proof = self.0.clone();
         for text in [
@@ -413,6 +406,13 @@ impl Signer {
         }
         proof.update(&turn.to_be_bytes());
         proof.update(&expires_at.to_be_bytes());
+        // A call without reasons is signed as before there were any.
+        for ApprovalReason { source, text } in reasons {
+            for text in [source.as_str(), text] {
+                proof.update(&(text.len() as u64).to_be_bytes());
+                proof.update(text.as_bytes());
+            }
+        }
         proof
     }
 }

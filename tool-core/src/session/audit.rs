@@ -1,10 +1,13 @@
 //! The audit log of a session: each answered call, its outcome, its intents, and the person who
 //! decided on it.
 
-use crate::call::{ErrorKind, Intent, ToolResponse};
+use crate::call::tool_call::CallApproval;
+use crate::call::{ApprovalReason, ErrorKind, Intent, ToolResponse};
 use crate::schema::timestamp::Timestamp;
+use crate::session::approvals::call_digest;
 use crate::text::{Name, prefix};
 use crate::time::CallInstant;
+use crate::trace::Redaction;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -65,6 +68,9 @@ pub struct AuditEntry {
     /// The decision of a person, if the call waited for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<CallDecision>,
+    /// The reasons for which the call waits for a person, or has waited for one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reasons: Vec<ApprovalReason>,
 }
 
 /// The outcome of a call.
@@ -98,6 +104,52 @@ pub struct CallDecision {
     pub approved: bool,
     /// The person who decided: the one that the host named, otherwise the principal of the session.
     pub by: String,
+    /// The arguments before and after, if the person has approved others than those of the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangedArguments>,
+}
+
+/// The arguments of a call that a person has approved with others. Both texts are JSON, redacted by
+/// the policy's [`Redaction`]; longer ones are cut to 2,000 characters, and end in `...`. The digests
+/// are of the whole call, as [`PendingCall::digest`](super::PendingCall::digest) has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ChangedArguments {
+    /// The arguments of the model.
+    pub asked: String,
+    /// The digest of the call as the model made it.
+    pub asked_digest: String,
+    /// The arguments with which the call has run.
+    pub run: String,
+    /// The digest of the call as it has run.
+    pub run_digest: String,
+}
+
+/// The most characters of arguments that a decision keeps.
+const MAX_ARGUMENTS: usize = 2_000;
+
+impl ChangedArguments {
+    /// Describes a change of the arguments of a call of a tool.
+    pub(crate) fn new(tool: &str, asked: &str, run: &str, redaction: &Redaction) -> Self {
+        Self {
+            asked: redaction.json_up_to(asked, MAX_ARGUMENTS),
+            asked_digest: call_digest(tool, asked),
+            run: redaction.json_up_to(run, MAX_ARGUMENTS),
+            run_digest: call_digest(tool, run),
+        }
+    }
+}
+
+impl CallDecision {
+    /// Creates a decision without a change of the arguments. For stores and their tests.
+    pub fn new(approved: bool, by: impl Into<String>) -> Self {
+        Self {
+            approved,
+            by: by.into(),
+            change: None,
+        }
+    }
 }
 
 impl AuditEntry {
@@ -113,6 +165,7 @@ impl AuditEntry {
             outcome: CallOutcome::Succeeded,
             intents: Vec::new(),
             decision: None,
+            reasons: Vec::new(),
         }
     }
 }
@@ -167,8 +220,33 @@ pub(crate) struct AuditFacts<'a> {
     pub(crate) tool: &'a Name,
     pub(crate) call_id: &'a Arc<str>,
     pub(crate) began: CallInstant,
-    /// The person who approved the call.
-    pub(crate) approved_by: Option<&'a Arc<str>>,
+    /// The approval of the call, if a person has given one.
+    pub(crate) approval: Option<&'a ApprovedCall<'a>>,
+    /// The reasons for which the call waits for a person.
+    pub(crate) reasons: &'a [ApprovalReason],
+}
+
+/// A call that a person has approved.
+#[derive(Clone, Copy)]
+pub(crate) struct ApprovedCall<'a> {
+    pub(crate) approval: &'a CallApproval,
+    pub(crate) tool: &'a str,
+    /// The arguments with which it runs.
+    pub(crate) arguments: &'a str,
+    pub(crate) redaction: &'a Redaction,
+}
+
+impl ApprovedCall<'_> {
+    /// Returns the decision as the audit log has it.
+    pub(crate) fn decision(&self) -> CallDecision {
+        let asked = self.approval.asked.as_deref();
+        let change = asked
+            .map(|asked| ChangedArguments::new(self.tool, asked, self.arguments, self.redaction));
+        CallDecision {
+            change,
+            ..CallDecision::new(true, &*self.approval.by)
+        }
+    }
 }
 
 /// The last calls of a session in memory. Most of them have neither intents nor a decision, and
@@ -195,6 +273,7 @@ struct AuditDetails {
     principal: Option<String>,
     intents: Vec<AuditedIntent>,
     decision: Option<CallDecision>,
+    reasons: Vec<ApprovalReason>,
 }
 
 /// The calls that are kept.
@@ -211,16 +290,8 @@ impl AuditLog {
         outcome: CallOutcome,
     ) {
         let at = self.clock.micros_at(call.began) + i64::from(micros);
-        let details = call.approved_by.map(|by| {
-            let decision = Some(CallDecision {
-                approved: true,
-                by: by.to_string(),
-            });
-            Box::new(AuditDetails {
-                decision,
-                ..AuditDetails::default()
-            })
-        });
+        let is_plain = call.approval.is_none() && call.reasons.is_empty();
+        let details = (!is_plain).then(|| approval_details(call));
         self.push(AuditedCall {
             tool: call.tool.clone(),
             call_id: shared_id(call.call_id),
@@ -238,6 +309,7 @@ impl AuditLog {
             principal: Some(entry.principal.clone()),
             intents: entry.intents.clone(),
             decision: entry.decision.clone(),
+            reasons: entry.reasons.clone(),
         };
         self.push(AuditedCall {
             tool: entry.tool.as_str().into(),
@@ -272,10 +344,26 @@ impl AuditLog {
                 outcome: call.outcome,
                 intents: details.map_or_else(Vec::new, |details| details.intents.clone()),
                 decision: details.and_then(|details| details.decision.clone()),
+                reasons: details.map_or_else(Vec::new, |details| details.reasons.clone()),
             }
         };
         self.calls.iter().map(entry).collect()
     }
+}
+
+#[cold]
+fn approval_details(call: &AuditFacts<'_>) -> Box<AuditDetails> {
+    let of_approval = call.approval.map_or(&[][..], |call| &call.approval.reasons);
+    let reasons = if call.reasons.is_empty() {
+        of_approval
+    } else {
+        call.reasons
+    };
+    Box::new(AuditDetails {
+        decision: call.approval.map(ApprovedCall::decision),
+        reasons: reasons.to_vec(),
+        ..AuditDetails::default()
+    })
 }
 
 /// Returns the id of a call as it is kept: a longer one is cut, so that it takes no more room.

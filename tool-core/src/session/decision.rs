@@ -1,5 +1,7 @@
 //! A person's decision on a call that waits for approval.
 
+use crate::call::Arguments;
+
 /// A person's decision on a call that waits for approval.
 ///
 /// ```
@@ -9,12 +11,46 @@
 /// let decision = Decision::approve(token).by("user:7");
 /// assert!(decision.is_approval());
 /// ```
+///
+/// A person may approve a call with other arguments. They are checked as those of a model are, and
+/// the model learns of them:
+///
+/// ```
+/// use serde_json::json;
+/// use tool_core::session::Decision;
+/// use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+///
+/// /// Refund an order.
+/// #[tool(category = "action", confirm)]
+/// fn refund(cents: u32) -> String {
+///     format!("refunded {cents} cents")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let runtime = Runtime::builder(ToolContext::builder().with(refund).build()?).build()?;
+/// let session = runtime.session("s-1", Mode::Text).await?;
+/// let response = session.call(ToolCall::new("call_1", "refund", json!({"cents": 90_000}))).await;
+/// let token = &response.meta().confirmation().ok_or("it waits")?.token;
+///
+/// let decision = Decision::approve(token).with_arguments(json!({"cents": "a lot"}));
+/// let refused = session.decide(&decision, None).await;
+/// assert_eq!(refused.meta().problems()[0].pointer, "/cents"); // it waits on
+///
+/// let decision = Decision::approve(token).with_arguments(json!({"cents": 900}));
+/// let done = session.decide(&decision, None).await;
+/// assert_eq!(done.data_json(), Some(r#""refunded 900 cents""#));
+/// assert_eq!(done.meta().changed_arguments(), Some(r#"{"cents":900}"#));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Decision {
     token: String,
     is_approval: bool,
     person: Option<String>,
+    arguments: Option<String>,
 }
 
 impl Decision {
@@ -24,6 +60,7 @@ impl Decision {
             token: token.into(),
             is_approval: true,
             person: None,
+            arguments: None,
         }
     }
 
@@ -43,6 +80,17 @@ impl Decision {
         }
     }
 
+    /// Approves the call with these arguments in place of the model's. They are validated before
+    /// anything runs: if they are invalid, the answer lists every problem, and the call waits on. The
+    /// result tells the model with which arguments the call has run, and the audit log has both. A
+    /// denial ignores them.
+    pub fn with_arguments<'a>(self, arguments: impl Into<Arguments<'a>>) -> Self {
+        Self {
+            arguments: Some(arguments.into().into_text()),
+            ..self
+        }
+    }
+
     /// Returns the token.
     pub fn token(&self) -> &str {
         &self.token
@@ -56,5 +104,11 @@ impl Decision {
     /// Returns the person, if one is named.
     pub fn person(&self) -> Option<&str> {
         self.person.as_deref()
+    }
+
+    /// Returns the arguments with which the person approves the call, if they are not those of the
+    /// model.
+    pub fn arguments(&self) -> Option<&str> {
+        self.arguments.as_deref()
     }
 }

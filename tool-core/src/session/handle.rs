@@ -435,7 +435,7 @@ impl Session {
         let how = ApprovedRun {
             person: self.principal(),
             handlers,
-            events: None,
+            ..ApprovedRun::default()
         };
         self.run_approved(token, how).await
     }
@@ -444,13 +444,18 @@ impl Session {
         let approved = async {
             let pending = confirm::pending_call(&self.0, token).await?;
             confirm::check_settings(&self.0, &pending)?;
+            let run = match confirm::approved_arguments(&self.0, &pending, how.arguments) {
+                Ok(run) => run,
+                Err(refused) => return Ok(*refused),
+            };
             let PendingCall {
                 id,
                 call_id,
                 tool,
-                arguments,
+                reasons,
                 ..
             } = pending;
+            let changed = run.asked.is_some().then(|| run.text.clone());
             let approval = Approval {
                 requests: &self.0.runtime.approvals,
                 id: id.into(),
@@ -458,15 +463,20 @@ impl Session {
             let given = CallApproval {
                 id: Arc::clone(&approval.id),
                 by: how.person.into(),
+                reasons: reasons.into(),
+                asked: run.asked,
             };
-            let mut call = ToolCall::new(call_id, tool, arguments)
+            let mut call = ToolCall::new(call_id, tool, run.text)
                 .approved(given)
                 .with_handlers(how.handlers);
             if let Some(events) = how.events {
                 call = events.begin(&call);
             }
             let shown = how.events.map(|events| (events, call.clone()));
-            let response = entry::call(&self.0, call).await;
+            let mut response = entry::call(&self.0, call).await;
+            if changed.is_some() {
+                response.optional_meta().changed_arguments = changed;
+            }
             if let Some((events, call)) = shown {
                 let wanted = confirm::wanted_approvals(&self.0, &response).await;
                 events.result(&call, &response, wanted);
@@ -504,7 +514,8 @@ impl Session {
 
     /// Runs or denies a call as a person has decided. With `events`, a reader gets the beginning of
     /// the call, its updates and its result. If no call waits under the token, there are no events,
-    /// and the response is `NOT_FOUND`.
+    /// and the response is `NOT_FOUND`. If the person has approved other arguments and they are
+    /// invalid, there are no events, the response has every problem, and the call waits on.
     pub async fn decide(&self, decision: &Decision, events: Option<&EventSender>) -> ToolResponse {
         let token = decision.token();
         let person = decision.person().unwrap_or(self.principal());
@@ -512,6 +523,7 @@ impl Session {
             let how = ApprovedRun {
                 person,
                 events,
+                arguments: decision.arguments(),
                 ..ApprovedRun::default()
             };
             return self.run_approved(token, how).await;
@@ -823,6 +835,8 @@ struct ApprovedRun<'a> {
     person: &'a str,
     handlers: HostHandlers,
     events: Option<&'a EventSender>,
+    /// The arguments that the person has given in place of the model's.
+    arguments: Option<&'a str>,
 }
 
 impl fmt::Debug for Session {

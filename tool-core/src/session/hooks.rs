@@ -1,7 +1,8 @@
 //! The host's own code around the calls of all sessions.
 
-use crate::call::{Mode, ToolError, ToolResponse};
+use crate::call::{ApprovalNeed, ApprovalReason, Mode, ToolError, ToolResponse};
 use crate::tool::ToolDefinition;
+use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use std::sync::Arc;
 
@@ -31,6 +32,29 @@ pub type HookFuture<'a, T> = BoxFuture<'a, T>;
 /// }
 /// ```
 pub trait Hook: Send + Sync + 'static {
+    /// Says whether a person has to approve a call, and why. It is asked about each call that has
+    /// passed the checks and that no person has approved yet, also if the tool or the policy asks
+    /// anyway: the person reads every reason. A hook that panics asks for approval.
+    ///
+    /// ```
+    /// use tool_core::call::ApprovalNeed;
+    /// use tool_core::session::{Hook, HookFuture, HookedCall};
+    ///
+    /// /// Asks about everything that a guest does.
+    /// struct Guests;
+    ///
+    /// impl Hook for Guests {
+    ///     fn confirm<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, ApprovalNeed> {
+    ///         let is_guest = call.principal.starts_with("guest:");
+    ///         let need = ApprovalNeed::from(is_guest.then_some("the user is a guest"));
+    ///         Box::pin(std::future::ready(need))
+    ///     }
+    /// }
+    /// ```
+    fn confirm<'a>(&'a self, _call: &'a HookedCall<'a>) -> HookFuture<'a, ApprovalNeed> {
+        Box::pin(std::future::ready(ApprovalNeed::No))
+    }
+
     /// Runs before a call that has passed every check. An error becomes the call's answer: the call
     /// does not run, and its budget is refunded.
     fn before<'a>(&'a self, _call: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
@@ -175,6 +199,22 @@ pub struct HookedCall<'a> {
     pub tool: &'a ToolDefinition,
     /// The arguments' JSON text. After a refusal it may be invalid.
     pub arguments: &'a str,
+    /// The decision of a person, if the call waited for one.
+    pub decision: Option<HookedDecision<'a>>,
+}
+
+/// The decision of a person on a call that waited for it, as a hook sees it.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct HookedDecision<'a> {
+    /// True if the call was approved, false if it was denied.
+    pub approved: bool,
+    /// The person who decided. `None` if the call was denied because no one has decided.
+    pub by: Option<&'a str>,
+    /// The reasons for which the call waited.
+    pub reasons: &'a [ApprovalReason],
+    /// The arguments of the model, if the person has approved others: those of the call.
+    pub asked_arguments: Option<&'a str>,
 }
 
 /// A function that serves as a hook: an `async fn`, or an `async` closure whose parameters have
@@ -228,12 +268,23 @@ where
     }
 }
 
+/// A function that decides on the approval of calls.
+pub(crate) struct ConfirmHook<F>(pub(crate) F);
 /// A function that runs before calls.
 pub(crate) struct BeforeHook<F>(pub(crate) F);
 /// A function that runs after calls.
 pub(crate) struct AfterHook<F>(pub(crate) F);
 /// A function that runs around calls.
 pub(crate) struct AroundHook<F>(pub(crate) F);
+
+impl<F> Hook for ConfirmHook<F>
+where
+    F: for<'a> HookFn<'a, (HookedCall<'a>,), Output: Into<ApprovalNeed>, Future: Send> + 'static,
+{
+    fn confirm<'a>(&'a self, call: &'a HookedCall<'a>) -> HookFuture<'a, ApprovalNeed> {
+        Box::pin(self.0.call((*call,)).map(Into::into))
+    }
+}
 
 impl<F> Hook for BeforeHook<F>
 where

@@ -72,7 +72,9 @@ pub use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, WaitingSize,
     without_notes,
 };
-pub use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOutcome};
+pub use crate::session::audit::{
+    AuditEntry, AuditedIntent, CallDecision, CallOutcome, ChangedArguments,
+};
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
@@ -85,7 +87,7 @@ pub use crate::session::guards::{
 pub use crate::session::handle::{Session, TurnHistory};
 pub use crate::session::history::History;
 pub use crate::session::hooks::{
-    Hook, HookFn, HookFuture, HookedCall, HookedRequest, Next, RequestKind,
+    Hook, HookFn, HookFuture, HookedCall, HookedDecision, HookedRequest, Next, RequestKind,
 };
 pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
 pub use crate::session::json_form::error::HistoryError;

@@ -30,6 +30,8 @@ pub struct Policy {
     pub(crate) store_deadline: Duration,
     pub(crate) reads_without_store: bool,
     pub(crate) confirmation_lifetime: Duration,
+    /// For each category, whether a person approves each call of its tools.
+    pub(crate) confirmed: [bool; 3],
     pub(crate) approvals: ApprovalLimits,
     pub(crate) questions: QuestionLimits,
     pub(crate) concurrent_calls: usize,
@@ -133,6 +135,7 @@ impl Policy {
             store_deadline: Duration::from_secs(1),
             reads_without_store: false,
             confirmation_lifetime: Duration::from_secs(10 * 60),
+            confirmed: [false; 3],
             approvals: ApprovalLimits::default(),
             questions: QuestionLimits::default(),
             concurrent_calls: 64,
@@ -254,6 +257,26 @@ impl Policy {
             Category::Utility => self.limits.utility = calls,
         }
         self
+    }
+
+    /// Makes a person approve each call of the tools of a category. What a tool itself or a hook asks
+    /// for is asked too; each condition gives the person its own reason.
+    ///
+    /// ```
+    /// use tool_core::{Category, Policy};
+    ///
+    /// let policy = Policy::text().confirm_category(Category::Action);
+    /// # let _ = policy;
+    /// ```
+    pub fn confirm_category(mut self, category: Category) -> Self {
+        self.confirmed[category as usize] = true;
+        self
+    }
+
+    /// Returns true if a person approves each call of the tools of a category.
+    #[inline]
+    pub(crate) fn confirms(&self, category: Category) -> bool {
+        self.confirmed[category as usize]
     }
 
     /// Sets the cost that the calls of a scope may have in total: of the models and services that

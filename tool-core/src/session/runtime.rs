@@ -4,7 +4,7 @@ use crate::call::Mode;
 #[cfg(feature = "tower")]
 use crate::call::ToolCall;
 use crate::call::handlers::{SharedHandlers, handler_setters};
-use crate::call::{ToolError, ToolResponse};
+use crate::call::{ApprovalNeed, ToolError, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
 use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::{PendingCall, Signer};
@@ -12,7 +12,9 @@ use crate::session::builder::SessionBuilder;
 use crate::session::control_tools::session_tools;
 use crate::session::guards::Guards;
 use crate::session::handle::Session;
-use crate::session::hooks::{AfterHook, AroundHook, BeforeHook, Hook, HookFn, HookedCall, Next};
+use crate::session::hooks::{
+    AfterHook, AroundHook, BeforeHook, ConfirmHook, Hook, HookFn, HookedCall, Next,
+};
 use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::journal::{DynJournal, Journal};
 #[cfg(feature = "tower")]
@@ -189,6 +191,30 @@ impl RuntimeBuilder {
             + 'static,
     {
         self.hook(BeforeHook(function))
+    }
+
+    /// Adds a function that says whether a person has to approve a call, and why. It returns a
+    /// `bool`, a reason in an [`Option`], or an [`ApprovalNeed`]. What the tool and the policy ask for
+    /// stays. See [`Hook::confirm`].
+    ///
+    /// ```
+    /// use tool_core::session::HookedCall;
+    /// use tool_core::{Category, Runtime, ToolContext};
+    ///
+    /// # let tools = ToolContext::builder().build()?;
+    /// let runtime = Runtime::builder(tools).confirm(async |call: HookedCall<'_>| {
+    ///     let asks = call.tool.category() == Category::Action && call.principal.is_empty();
+    ///     asks.then_some("the user is not signed in")
+    /// });
+    /// # runtime.build()?;
+    /// # Ok::<(), tool_core::RegistryErrors>(())
+    /// ```
+    pub fn confirm<F>(self, function: F) -> Self
+    where
+        F: for<'a> HookFn<'a, (HookedCall<'a>,), Output: Into<ApprovalNeed>, Future: Send>
+            + 'static,
+    {
+        self.hook(ConfirmHook(function))
     }
 
     /// Adds a function that runs after each call of a known tool, and may change its answer. See [`Hook::after`].

@@ -90,6 +90,12 @@ impl SessionTools {
         index >= self.first_control_tool
     }
 
+    /// Returns true if the session has added the tool itself, so that no person approves its calls.
+    #[inline]
+    pub(crate) fn is_own(&self, index: usize) -> bool {
+        self.is_control_tool(index) || self.is_search(index)
+    }
+
     /// Returns true if the tool at that index is the search over tools.
     pub(crate) fn is_search(&self, index: usize) -> bool {
         self.search.is_some() && index + 1 == self.first_control_tool

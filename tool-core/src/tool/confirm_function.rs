@@ -1,6 +1,7 @@
 //! The function of `confirm = function`, checked so that another signature has a message of its
 //! own.
 
+use crate::call::approval_reason::ApprovalNeed;
 use std::marker::PhantomData;
 
 /// A stand-in for a function, on which method resolution finds out whether it decides by arguments
@@ -34,20 +35,32 @@ pub trait NoConfirmKind {
     }
 }
 
-impl<A, F: Fn(&A) -> bool> ConfirmKind for &ConfirmFunction<A, F> {}
+/// Decides by arguments of type `A`, with the answer in any of its forms.
+pub trait Decides<A> {
+    /// Decides.
+    fn decide(&self, args: &A) -> ApprovalNeed;
+}
+
+impl<A, F: Fn(&A) -> N, N: Into<ApprovalNeed>> Decides<A> for F {
+    fn decide(&self, args: &A) -> ApprovalNeed {
+        self(args).into()
+    }
+}
+
+impl<A, F: Decides<A>> ConfirmKind for &ConfirmFunction<A, F> {}
 impl<A, F> NoConfirmKind for ConfirmFunction<A, F> {}
 
 impl IsConfirmFunction {
     /// Calls the function.
-    pub fn confirms<A, F: Fn(&A) -> bool>(self, function: F, args: &A) -> bool {
-        function(args)
+    pub fn confirms<A, F: Decides<A>>(self, function: F, args: &A) -> ApprovalNeed {
+        function.decide(args)
     }
 }
 
 impl IsNoConfirmFunction {
     /// Fails to compile, with the message of [`DecidesByArguments`].
-    pub fn confirms<A, F: DecidesByArguments<A>>(self, _: F, _: &A) -> bool {
-        true
+    pub fn confirms<A, F: DecidesByArguments<A>>(self, _: F, _: &A) -> ApprovalNeed {
+        ApprovalNeed::Yes
     }
 }
 

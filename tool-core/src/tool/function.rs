@@ -1,9 +1,11 @@
 //! Function tools: the methods that the macros describe, and raw tools.
 
 use crate::arguments::coerce::Coercions;
+use crate::call::approval_reason::{ApprovalNeed, ApprovalReason};
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
 use crate::text;
+use crate::tool::conditions::{self, HostCondition, strictest};
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, ToolDescriptor};
 use crate::tool::invocation::{
     ClosedGate, HandlerResult, Invocation, InvocationFrame, Rejection, RequiredSetup, Scrub,
@@ -43,8 +45,10 @@ pub(crate) struct FunctionInner {
     definition: ToolDefinition,
     pub(crate) handler: Arc<dyn Handler>,
     visible: Option<Arc<Visible>>,
-    /// Decides by the arguments whether a call needs approval.
-    asks: Option<Arc<Asks>>,
+    /// The conditions of approval that the host has added to the tool's own. Empty for most tools.
+    conditions: Vec<HostCondition>,
+    /// The tool's own condition of approval, once the host has added others.
+    own_confirm: Option<Confirm>,
     /// The setup without which a method does not work.
     setup: Option<Arc<dyn RequiredSetup>>,
     /// Removes secrets from the tool's errors and panics before they are shown.
@@ -54,9 +58,6 @@ pub(crate) struct FunctionInner {
     /// tool keeps the toolset alive, so that no other toolset can take its address.
     toolset: Option<usize>,
 }
-
-/// Returns true if a call with these arguments needs approval.
-type Asks = dyn Fn(&str) -> bool + Send + Sync;
 
 /// The predicate of a tool that a macro describes.
 pub(crate) type VisibleFn = fn(&RunContext) -> bool;
@@ -214,8 +215,32 @@ impl FunctionTool {
         self.derived(|tool| tool.definition.name = name)
     }
 
-    /// Returns a new instance of the tool whose calls need approval if `asks` returns true for the arguments' JSON text, or panics.
-    /// It takes the place of an earlier condition, and unlike [`Confirm::When`] it may capture values.
+    /// Returns a new instance of the tool with a further condition under which a person has to approve
+    /// a call. It is a condition of the host's policy. Those that the tool has stay, so
+    /// [`Confirm::Never`] changes nothing.
+    pub fn confirm(&self, confirm: Confirm) -> Self {
+        match HostCondition::of(confirm) {
+            Some(condition) => self.with_condition(condition),
+            None => self.clone(),
+        }
+    }
+
+    /// Returns a new instance of the tool whose every call needs approval, for this reason. The person
+    /// who decides reads it.
+    ///
+    /// ```
+    /// use tool_core::FunctionTool;
+    ///
+    /// fn paid(tool: &FunctionTool) -> FunctionTool {
+    ///     tool.confirm_because("each call costs the guest money")
+    /// }
+    /// ```
+    pub fn confirm_because(&self, reason: impl Into<String>) -> Self {
+        self.with_condition(HostCondition::Always(reason.into().into()))
+    }
+
+    /// Returns a new instance of the tool with a further condition, as [`confirm`](Self::confirm) does. A call needs approval if
+    /// `asks` returns true or a reason for the arguments' JSON text, or panics. Unlike [`Confirm::When`] it may capture values.
     ///
     /// ```
     /// use tool_core::FunctionTool;
@@ -223,15 +248,35 @@ impl FunctionTool {
     /// fn careful(tool: &FunctionTool, word: String) -> FunctionTool {
     ///     tool.confirm_where(move |arguments| arguments.contains(&word))
     /// }
+    ///
+    /// fn says_why(tool: &FunctionTool) -> FunctionTool {
+    ///     tool.confirm_where(|arguments| arguments.contains("/etc/").then_some("it is a file of the system"))
+    /// }
     /// ```
-    pub fn confirm_where(&self, asks: impl Fn(&str) -> bool + Send + Sync + 'static) -> Self {
-        self.confirm(Confirm::When(|_| false))
-            .derived(|tool| tool.asks = Some(Arc::new(asks)))
+    pub fn confirm_where<N: Into<ApprovalNeed>>(
+        &self,
+        asks: impl Fn(&str) -> N + Send + Sync + 'static,
+    ) -> Self {
+        let asks = move |arguments: &str| asks(arguments).into();
+        self.with_condition(HostCondition::When(Arc::new(asks)))
     }
 
-    /// Returns true if the condition that the tool captured asks for approval.
-    pub(crate) fn asks(&self, arguments: &str) -> bool {
-        self.0.asks.as_ref().is_some_and(|asks| asks(arguments))
+    fn with_condition(&self, condition: HostCondition) -> Self {
+        let before = self.definition().confirm();
+        let shown = strictest(before, &condition);
+        self.changed(|definition| definition.options.confirm = shown)
+            .derived(|tool| {
+                tool.own_confirm.get_or_insert(before);
+                tool.conditions.push(condition);
+            })
+    }
+
+    /// Adds the reasons for which a call with these arguments needs approval to a list: of the tool,
+    /// and of the conditions that the host has added.
+    pub(crate) fn add_approval_reasons(&self, arguments: &str, reasons: &mut Vec<ApprovalReason>) {
+        let shown = self.definition().compiled.options.confirm;
+        let own = self.0.own_confirm.unwrap_or(shown);
+        conditions::add_reasons(own, &self.0.conditions, arguments, reasons);
     }
 
     /// Returns a new instance of the tool that only those runs see for which `visible` returns
@@ -308,7 +353,8 @@ impl FunctionInner {
             definition,
             handler,
             visible: None,
-            asks: None,
+            conditions: Vec::new(),
+            own_confirm: None,
             setup: None,
             scrub: None,
             toolset,

@@ -5,6 +5,7 @@ pub(crate) mod action;
 pub(crate) mod bare_call;
 pub(crate) mod call_settings;
 pub(crate) mod completion;
+pub(crate) mod conditions;
 pub(crate) mod configure;
 pub(crate) mod confirm_function;
 pub(crate) mod default_json;

@@ -1,6 +1,7 @@
 //! The options of a tool: what `#[tool(..)]` and the setters of a raw tool set.
 
 use crate::arguments::{Coercions, JsonRepair};
+use crate::call::approval_reason::ApprovalNeed;
 use crate::call::mode::Modes;
 use crate::time::whole_milliseconds;
 use serde::{Deserialize, Serialize};
@@ -130,9 +131,9 @@ pub enum DuplicateScope {
 /// let tools = ToolContext::builder().with(refund).build()?;
 /// let refund = tools.function_tool("refund").expect("a tool");
 /// let Confirm::When(asks) = refund.definition().confirm() else { panic!("expected a function") };
-/// assert!(asks(r#"{"cents": 90000}"#) && !asks(r#"{"cents": 900}"#));
+/// assert!(asks(r#"{"cents": 90000}"#).is_needed() && !asks(r#"{"cents": 900}"#).is_needed());
 ///
-/// // A tool of another crate or server asks each time.
+/// // The host asks each time, also for a tool of another crate or server.
 /// let strict = refund.confirm(Confirm::Always);
 /// assert!(matches!(strict.definition().confirm(), Confirm::Always));
 /// # Ok::<(), tool_core::RegistryErrors>(())
@@ -144,9 +145,9 @@ pub enum Confirm {
     Never,
     /// Every call needs approval.
     Always,
-    /// The function decides by the arguments' JSON text. Arguments that do not decode need
-    /// approval.
-    When(fn(&str) -> bool),
+    /// The function decides by the arguments' JSON text, and may say why. Arguments that do not
+    /// decode need approval.
+    When(fn(&str) -> ApprovalNeed),
 }
 
 impl Confirm {
@@ -247,7 +248,8 @@ macro_rules! for_each_option {
             /// Sets the modes in which the tool may be called. Defaults to both.
             set(modes: Modes) => modes;
 
-            /// Returns the condition under which a person has to approve a call.
+            /// Returns the condition under which a person has to approve a call. If there are
+            /// several, it is the strictest of them.
             get confirm: Confirm = Confirm::Never;
             /// Sets when a person has to approve a call. Defaults to never.
             set(confirm: Confirm) => confirm;

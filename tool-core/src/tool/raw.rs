@@ -16,7 +16,7 @@ use crate::tool::function::{FunctionTool, Handler};
 use crate::tool::guide::Guide;
 use crate::tool::invocation::{Execution, HandlerResult, Invocation, Rejection, ToolResult};
 use crate::tool::options::{
-    Category, Confirm, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_flag, for_each_option,
+    Category, DuplicateScope, OnDuplicate, ToolAnnotations, for_each_flag, for_each_option,
 };
 use futures_util::FutureExt;
 use serde::de::Error as _;
@@ -381,10 +381,18 @@ macro_rules! option_setters {
         $(#[$get:meta])* get $name:ident: $type:ty = $default:expr;
         $(#[$set:meta])* set($argument:ident: $given:ty) => $value:expr;
     )*) => {
-        $($(#[$set])*
+        $(option_setter! { $(#[$set])* $name($argument: $given) => $value })*
+    };
+}
+
+macro_rules! option_setter {
+    // A condition is added to those that the tool has, by `FunctionTool::confirm`.
+    ($(#[$set:meta])* confirm($argument:ident: $given:ty) => $value:expr) => {};
+    ($(#[$set:meta])* $name:ident($argument:ident: $given:ty) => $value:expr) => {
+        $(#[$set])*
         pub fn $name(&self, $argument: $given) -> Self {
             self.changed(|definition| definition.options.$name = $value)
-        })*
+        }
     };
 }
 

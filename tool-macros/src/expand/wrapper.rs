@@ -273,8 +273,8 @@ fn texts(place: &TokenStream) -> TokenStream {
 /// Expands to:
 ///
 /// ```text
-/// fn __tool_confirm_create_event(text: &str) -> bool {
-///     __tool::decode_arguments::<CreateEventArgs<'_>>(text).map_or(true, |args| ..)
+/// fn __tool_confirm_create_event(text: &str) -> __tool::ApprovalNeed {
+///     __tool::decode_arguments::<CreateEventArgs<'_>>(text).map_or(__tool::ApprovalNeed::Yes, |args| ..)
 /// }
 /// ```
 fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
@@ -292,8 +292,8 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     let decided = decided(expansion, expr, &applied);
     Some(quote_spanned! {site()=>
         #cfgs
-        fn #name #generics(__text: &str) -> bool #clause {
-            __tool::decode_arguments::<#applied>(__text).map_or(true, |__args| #decided)
+        fn #name #generics(__text: &str) -> __tool::ApprovalNeed #clause {
+            __tool::decode_arguments::<#applied>(__text).map_or(__tool::ApprovalNeed::Yes, |__args| #decided)
         }
     })
 }
@@ -301,12 +301,12 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
 /// Writes the call of the function that decides. A closure takes its types from a function pointer.
 /// Anything else is looked at, so that a function of another type has a message.
 ///
-/// Expands to: `{ let decide: fn(&RefundArgs) -> bool = |args| ..; decide(&args) }`
+/// Expands to: `{ let decide: fn(&RefundArgs) -> _ = |args| ..; ApprovalNeed::from(decide(&args)) }`
 fn decided(expansion: &ToolExpansion, expr: &Expr, applied: &TokenStream) -> TokenStream {
     let decide = expansion.scope.without_self(expr);
     let place = located(expr);
     if matches!(ungrouped(expr), Expr::Closure(_)) {
-        return quote_spanned!(site()=> { let __decide: fn(&#applied) -> bool = #decide; __decide(&__args) });
+        return quote_spanned!(site()=> { let __decide: fn(&#applied) -> _ = #decide; __tool::ApprovalNeed::from(__decide(&__args)) });
     }
     let function = Ident::new("__decide", place);
     let args = generated("__args");

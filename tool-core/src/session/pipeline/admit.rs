@@ -2,7 +2,7 @@
 
 use crate::arguments::fingerprint::Fingerprint;
 use crate::arguments::problem::Problem;
-use crate::call::{ErrorKind, ToolError, ToolResponse};
+use crate::call::{ApprovalReason, ApprovalSource, ErrorKind, ToolError, ToolResponse};
 use crate::session::caps::{CapAmount, CapScope, UsedCap};
 use crate::session::pipeline::governed_call::{GovernedCall, session_over};
 use crate::session::pipeline::refund::{RefundGuard, refund_of};
@@ -15,7 +15,6 @@ use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
 use crate::trace::cost::Cost;
 use futures_util::future::OptionFuture;
 use parking_lot::Mutex;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::time::timeout;
@@ -47,16 +46,24 @@ struct GateState<'a> {
 
 /// The reason for which the gate stopped a call.
 enum Deferral {
-    /// The store has to be awaited, with this charge.
-    AsksStore(Charge),
+    /// The store has to be awaited, with this charge. The call needs approval if there are reasons.
+    AsksStore(Charge, Vec<ApprovalReason>),
     /// The call was refused.
     Refused(ToolError),
     /// The call may not run beside another one.
     Duplicate(ToolError),
-    /// The call needs approval.
-    NeedsApproval,
+    /// The call needs approval, for these reasons.
+    NeedsApproval(Vec<ApprovalReason>),
     /// The call was admitted, and has to wait for something else.
     Admitted,
+}
+
+/// The verdict on a call that the gate has stopped.
+pub(crate) enum Admitted {
+    /// The call may run, unless a hook asks for approval. The guard is that of its charge.
+    Runs(RefundGuard),
+    /// The call needs approval first, for these reasons.
+    NeedsApproval(Vec<ApprovalReason>),
 }
 
 impl<'a> AdmissionGate<'a> {
@@ -128,9 +135,8 @@ impl<'a> AdmissionGate<'a> {
         )
     }
 
-    /// Waits for the verdict on a call that the gate has stopped. Returns the guard of the call's
-    /// charge, or `None` if the call needs approval first.
-    pub(crate) async fn wait(&self, text: &str) -> Result<Option<RefundGuard>, ToolError> {
+    /// Waits for the verdict on a call that the gate has stopped.
+    pub(crate) async fn wait(&self, text: &str) -> Result<Admitted, ToolError> {
         let call = self.call;
         let deferral = self.take_deferral();
         // A refusal waits for nothing.
@@ -145,13 +151,18 @@ impl<'a> AdmissionGate<'a> {
                     .await?;
                 Err(error)
             }
-            Some(Deferral::NeedsApproval) => Ok(None),
-            Some(Deferral::AsksStore(charge)) => {
+            Some(Deferral::NeedsApproval(reasons)) => Ok(Admitted::NeedsApproval(reasons)),
+            Some(Deferral::AsksStore(charge, reasons)) => {
                 let refund = self.charge(text, charge).await?;
-                Ok((charge != Charge::Hold).then_some(refund))
+                if reasons.is_empty() {
+                    Ok(Admitted::Runs(refund))
+                } else {
+                    Ok(Admitted::NeedsApproval(reasons))
+                }
             }
             Some(Deferral::Admitted) | None => {
-                Ok(Some(RefundGuard::new(call.session, call.tool, self.turn())))
+                let refund = RefundGuard::new(call.session, call.tool, self.turn());
+                Ok(Admitted::Runs(refund))
             }
         }
     }
@@ -277,29 +288,44 @@ impl<'a> AdmissionGate<'a> {
     }
 
     #[inline]
-    fn charge_of(&self, text: &str) -> Charge {
+    fn charge_of(&self, reasons: &[ApprovalReason]) -> Charge {
         if self.call.session.tools.is_control_tool(self.call.index) {
             Charge::Free
         } else if self.call.request.approval().is_some() {
             Charge::Approved
-        } else if self.needs_approval(text) {
-            Charge::Hold
-        } else {
+        } else if reasons.is_empty() {
             Charge::Run
+        } else {
+            Charge::Hold
         }
     }
 
+    /// Returns the reasons of the tool and of the policy for which a person has to approve the call.
+    /// Hooks have to be awaited, and are asked later.
     #[inline]
-    fn needs_approval(&self, text: &str) -> bool {
-        match self.call.definition().options.confirm {
-            Confirm::Never => false,
-            Confirm::Always => true,
-            // If the predicate panics, a person decides.
-            Confirm::When(predicate) => {
-                let asks = || predicate(text) || self.call.tool.asks(text);
-                catch_unwind(AssertUnwindSafe(asks)).unwrap_or(true)
-            }
+    fn approval_reasons(&self, text: &str) -> Vec<ApprovalReason> {
+        let options = &self.call.definition().options;
+        let is_asked_by_policy = self.call.policy.confirms(options.category);
+        if matches!(options.confirm, Confirm::Never) && !is_asked_by_policy {
+            return Vec::new();
         }
+        self.asked_reasons(text)
+    }
+
+    #[cold]
+    fn asked_reasons(&self, text: &str) -> Vec<ApprovalReason> {
+        let call = self.call;
+        let mut reasons = Vec::new();
+        if call.session.tools.is_own(call.index) || call.request.approval().is_some() {
+            return reasons;
+        }
+        call.tool.add_approval_reasons(text, &mut reasons);
+        let category = call.definition().options.category;
+        if call.policy.confirms(category) {
+            let text = format!("each call of the category `{}`", category.as_str());
+            reasons.push(ApprovalReason::new(ApprovalSource::Policy, &text));
+        }
+        reasons
     }
 
     /// Checks that the call was not cancelled while it waited to run.
@@ -386,13 +412,14 @@ impl invocation::CallGate for AdmissionGate<'_> {
         {
             return self.defer(Deferral::Duplicate(error));
         }
-        let admission = self.admission(arguments, self.charge_of(text));
+        let reasons = self.approval_reasons(text);
+        let admission = self.admission(arguments, self.charge_of(&reasons));
         let Some(verdict) = call.session.record.admit_now(&admission) else {
-            return self.defer(Deferral::AsksStore(admission.charge));
+            return self.defer(Deferral::AsksStore(admission.charge, reasons));
         };
         match self.apply(Ok(verdict), admission.charge) {
             Err(error) => self.defer(Deferral::Refused(error)),
-            Ok(()) if admission.charge == Charge::Hold => self.defer(Deferral::NeedsApproval),
+            Ok(()) if !reasons.is_empty() => self.defer(Deferral::NeedsApproval(reasons)),
             Ok(()) if self.defers_admitted => self.defer(Deferral::Admitted),
             Ok(()) => {
                 self.cancel_replaced();

@@ -12,7 +12,7 @@ use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
 use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
-use crate::session::pipeline::admit::AdmissionGate;
+use crate::session::pipeline::admit::{AdmissionGate, Admitted};
 use crate::session::pipeline::confirm::{self, redeem};
 use crate::session::pipeline::governed_call::{GovernedCall, progress_of, time_limit};
 use crate::session::pipeline::governed_tool::GovernedTool;
@@ -188,16 +188,20 @@ impl GovernedCall<'_> {
     /// Makes a call that the gate has stopped, because something has to be awaited before the
     /// method runs. Its arguments were decoded from `text`, so they are known to be valid.
     async fn run_deferred(&self, gate: &AdmissionGate<'_>, text: &str) -> ToolResponse {
-        // Admit, if the store can only be awaited. Confirm: without an approval the call ends here,
-        // and comes again with it.
-        let refund = match gate.wait(text).await {
-            Ok(Some(refund)) => refund,
-            Ok(None) => return confirm::request_approval(self, text).await,
+        // Admit, if the store can only be awaited.
+        let admitted = match gate.wait(text).await {
+            Ok(admitted) => admitted,
             Err(error) => return self.responses().fail(error),
         };
         let hooked = HookedCall {
             arguments: text,
             ..hooks::hooked(self, gate.turn())
+        };
+
+        // Confirm: without an approval the call ends here, and comes again with it.
+        let refund = match self.confirm(admitted, &hooked).await {
+            Ok(refund) => refund,
+            Err(response) => return *response,
         };
         let _claim = match self.prepare(&hooked, &refund).await {
             Ok(claim) => claim,
@@ -217,6 +221,34 @@ impl GovernedCall<'_> {
         record_end(self, &response).await;
         self.cache_result(text, &response);
         response
+    }
+
+    /// Asks the hooks whether a person has to approve the call. Returns the guard of its charge, or the
+    /// answer to a call that waits for a person.
+    async fn confirm(
+        &self,
+        admitted: Admitted,
+        hooked: &HookedCall<'_>,
+    ) -> Result<RefundGuard, Box<ToolResponse>> {
+        let asked = hooks::approval_reasons(self, hooked).await;
+        let asks_nothing = asked.as_ref().is_ok_and(Vec::is_empty);
+        let mut reasons = match admitted {
+            Admitted::NeedsApproval(reasons) => reasons,
+            Admitted::Runs(refund) if asks_nothing => return Ok(refund),
+            Admitted::Runs(refund) => {
+                // First, so that a call which is approved at once finds its budget.
+                refund.refund(self.meter.as_deref()).await;
+                Vec::new()
+            }
+        };
+        let answer = match asked {
+            Ok(of_hooks) => {
+                reasons.extend(of_hooks);
+                confirm::request_approval(self, hooked.arguments, reasons).await
+            }
+            Err(error) => self.responses().fail(error),
+        };
+        Err(Box::new(answer))
     }
 
     /// Waits for the hooks before the call, redeems its approval and records its start in the

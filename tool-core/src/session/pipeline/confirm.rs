@@ -1,20 +1,23 @@
 //! Requesting the approval of a call, and redeeming it.
 
+use crate::call::approval_reason::bounded;
 use crate::call::meta::PendingOutcome;
 use crate::call::tool_call::CallApproval;
-use crate::call::{Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::call::{ApprovalReason, Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::agent_event::ApprovalWanted;
 use crate::session::approval_requests::Outcome;
 use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
 };
-use crate::session::hooks::HookedCall;
+use crate::session::hooks::{HookedCall, HookedDecision};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::governed_call::{GovernedCall, session_over};
 use crate::session::pipeline::{hooks, without_tool};
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
 use crate::time::CallInstant;
+use crate::tool::bare_call::repair_arguments;
+use crate::tool::response_builder::ResponseBuilder;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -34,6 +37,7 @@ pub(crate) async fn deny(
         arguments,
         turn,
         mode,
+        reasons,
         ..
     } = pending_call(session, token).await?;
     let requests = &session.runtime.approvals;
@@ -42,7 +46,7 @@ pub(crate) async fn deny(
     if consumed.as_ref().is_ok_and(|consumed| *consumed) {
         let mut response = denied(&call_id, &tool);
         if let Some((index, found)) = session.tools.find(&tool) {
-            without_tool::count_denial(session, index, &response, person).await;
+            without_tool::count_denial(session, index, &response, person, &reasons).await;
             let call = HookedCall {
                 session: session.id.as_str(),
                 principal: &session.principal,
@@ -51,6 +55,12 @@ pub(crate) async fn deny(
                 call_id: &call_id,
                 tool: found.definition(),
                 arguments: &arguments,
+                decision: Some(HookedDecision {
+                    approved: false,
+                    by: person,
+                    reasons: &reasons,
+                    asked_arguments: None,
+                }),
             };
             hooks::after(session, &call, &mut response).await;
         }
@@ -154,6 +164,57 @@ pub(crate) fn check_settings(
     Err(ToolError::conflict(message))
 }
 
+/// The arguments with which an approved call runs.
+pub(crate) struct ApprovedArguments {
+    pub(crate) text: String,
+    /// The arguments of the model, if the person has approved others.
+    pub(crate) asked: Option<Arc<str>>,
+}
+
+/// Returns the arguments with which an approved call runs: its own, or those that the person has given
+/// in their place. Invalid ones are answered with all their problems, and the call waits on.
+pub(crate) fn approved_arguments(
+    session: &SessionInner,
+    pending: &PendingCall,
+    given: Option<&str>,
+) -> Result<ApprovedArguments, Box<ToolResponse>> {
+    let own = || ApprovedArguments {
+        text: pending.arguments.clone(),
+        asked: None,
+    };
+    let Some(given) = given else {
+        return Ok(own());
+    };
+    let Some((_, tool)) = session.tools.find(&pending.tool) else {
+        return Err(Box::new(response_without_call(no_pending_call())));
+    };
+    let settings = session.tools.context.settings();
+    let prepared = match repair_arguments(tool, given, None, settings) {
+        Ok(prepared) => prepared,
+        Err(problems) => {
+            let responses = ResponseBuilder {
+                tool,
+                ctx: &session.base,
+                call_id: None,
+                began: CallInstant::now(),
+                output_bytes: settings.output_bytes,
+            };
+            let mut refused = responses.refuse(&problems);
+            // The call still waits, so this is not its response.
+            refused.meta.tool = "".into();
+            return Err(Box::new(refused));
+        }
+    };
+    let text = tool.definition().compiled.received_text(&prepared.text);
+    if text == pending.arguments {
+        return Ok(own());
+    }
+    Ok(ApprovedArguments {
+        text,
+        asked: Some(pending.arguments.as_str().into()),
+    })
+}
+
 fn store_down(session: &SessionInner, error: &StoreError) -> ToolError {
     tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to look up an approval");
     ToolError::transient(
@@ -198,7 +259,11 @@ pub(crate) async fn redeem(call: &GovernedCall<'_>) -> Result<(), ToolError> {
 }
 
 /// Keeps the call for its approval, and answers `CONFIRMATION_REQUIRED` with a token for the host.
-pub(crate) async fn request_approval(call: &GovernedCall<'_>, text: &str) -> ToolResponse {
+pub(crate) async fn request_approval(
+    call: &GovernedCall<'_>,
+    text: &str,
+    reasons: Vec<ApprovalReason>,
+) -> ToolResponse {
     let session = call.session;
     let policy = call.policy;
     let lifetime = policy.confirmation_lifetime.min(CENTURY);
@@ -216,6 +281,7 @@ pub(crate) async fn request_approval(call: &GovernedCall<'_>, text: &str) -> Too
         tool: call.tool.name().to_owned(),
         arguments: call.definition().received_text(text),
         expires_at: u64::try_from(expires.as_millisecond()).unwrap_or_default(),
+        reasons: bounded(reasons),
     };
     let request = ApprovalRequest::new(&pending, lifetime).limits(policy.approvals);
     let outcome = match session.record.mint(&request).await {
@@ -239,7 +305,10 @@ pub(crate) async fn request_approval(call: &GovernedCall<'_>, text: &str) -> Too
     };
     let confirmation = Confirmation {
         token: session.runtime.signer.sign(&pending),
+        tool: pending.tool.clone(),
         summary: pending.summary(),
+        arguments: pending.argument_lines(),
+        reasons: pending.reasons.clone(),
         digest: pending.digest(),
         expires_at: format!("{expires:.0}"),
         outcome: PendingOutcome(Some(Arc::new(outcome))),

@@ -1,8 +1,10 @@
 //! Runs the host's hooks: before a call, around it and after it, and around a request.
 
 use crate::call::error::MASKED;
-use crate::call::{ErrorKind, ToolError, ToolResponse};
-use crate::session::hooks::{HookFuture, HookedCall, HookedRequest, Next, RequestKind, RunTool};
+use crate::call::{ApprovalReason, ApprovalSource, ErrorKind, ToolError, ToolResponse};
+use crate::session::hooks::{
+    HookFuture, HookedCall, HookedDecision, HookedRequest, Next, RequestKind, RunTool,
+};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::deadline::Deadline;
 use crate::session::pipeline::governed_call::GovernedCall;
@@ -14,7 +16,7 @@ use parking_lot::Mutex;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
 /// The time that a hook may take after the deadline of a call or request, or after its response.
 const HOOK_GRACE: Duration = Duration::from_secs(1);
@@ -29,6 +31,45 @@ pub(crate) fn hooked<'a>(call: &GovernedCall<'a>, turn: Option<u64>) -> HookedCa
         call_id: call.request.id(),
         tool: call.tool.definition(),
         arguments: call.request.arguments(),
+        decision: call.request.approval().map(|approval| HookedDecision {
+            approved: true,
+            by: Some(&approval.by),
+            reasons: &approval.reasons,
+            asked_arguments: approval.asked.as_deref(),
+        }),
+    }
+}
+
+/// The words of a hook that asks for approval and gives no reason, and of one that panicked.
+const THIS_CALL: &str = "it asks about this call";
+const PANICKED: &str = "it failed, so a person decides";
+
+/// Returns the reasons of hooks for which a person has to approve a call.
+pub(crate) async fn approval_reasons(
+    call: &GovernedCall<'_>,
+    hooked: &HookedCall<'_>,
+) -> Result<Vec<ApprovalReason>, ToolError> {
+    let mut reasons = Vec::new();
+    let hooks = &call.session.runtime.hooks;
+    let is_own = call.session.tools.is_own(call.index);
+    if hooks.is_empty() || is_own || call.request.approval().is_some() {
+        return Ok(reasons);
+    }
+    let asking = async {
+        for hook in hooks {
+            let asked = AssertUnwindSafe(async { hook.confirm(hooked).await })
+                .catch_unwind()
+                .await;
+            let reason = match asked {
+                Ok(need) => need.reason(ApprovalSource::Hook, THIS_CALL),
+                Err(_) => Some(ApprovalReason::new(ApprovalSource::Hook, PANICKED)),
+            };
+            reasons.extend(reason);
+        }
+    };
+    match timeout_at(call.deadline(), asking).await {
+        Ok(()) => Ok(reasons),
+        Err(_) => Err(call.timed_out("waiting for a hook").did_not_run()),
     }
 }
 

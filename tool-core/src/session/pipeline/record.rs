@@ -1,10 +1,10 @@
 //! The record of an answered call: it is counted, its intents are carried out, and hooks see it.
 
-use crate::call::{ErrorKind, Intent, Mode, Progress, ToolError, ToolResponse};
+use crate::call::{ApprovalReason, ErrorKind, Intent, Mode, Progress, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::account::Payment;
 use crate::session::audit::{
-    AuditEntry, AuditFacts, AuditedIntent, CallDecision, CallOutcome, kept_id, last_intents,
+    ApprovedCall, AuditEntry, AuditFacts, AuditedIntent, CallOutcome, kept_id, last_intents,
 };
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall};
@@ -150,11 +150,13 @@ fn count(
     let slow = warn_if_slow(call, response);
     let turn = turn.unwrap_or_else(|| session.record.turn());
     let answered = AnsweredCall::new(call.tool.name(), turn, response, call.request.arguments());
+    let approved = approved(call);
     let facts = AuditFacts {
         tool: &call.tool.definition().name,
         call_id: call.request.shared_id(),
         began: call.began,
-        approved_by: call.request.approval().map(|approval| &approval.by),
+        approval: approved.as_ref(),
+        reasons: reasons_to_wait(response),
     };
     let is_remote = session.record.is_remote();
     let audit = if is_audited || is_remote {
@@ -234,7 +236,11 @@ fn audit_entry(
     response: &ToolResponse,
     intents: Vec<AuditedIntent>,
 ) -> AuditEntry {
-    let approval = call.request.approval();
+    let approved = approved(call);
+    let reasons = match &approved {
+        Some(call) => &*call.approval.reasons,
+        None => reasons_to_wait(response),
+    };
     AuditEntry {
         at: Timestamp(jiff::Timestamp::now()),
         turn,
@@ -243,11 +249,27 @@ fn audit_entry(
         principal: call.session.principal.to_string(),
         outcome: CallOutcome::of_response(response, call.is_refusal(response)),
         intents: last_intents(intents),
-        decision: approval.map(|approval| CallDecision {
-            approved: true,
-            by: approval.by.to_string(),
-        }),
+        decision: approved.as_ref().map(ApprovedCall::decision),
+        reasons: reasons.to_vec(),
     }
+}
+
+/// Returns the approval under which a call runs, as the audit log tells it.
+#[inline]
+fn approved<'a>(call: &GovernedCall<'a>) -> Option<ApprovedCall<'a>> {
+    Some(ApprovedCall {
+        approval: call.request.approval()?,
+        tool: call.tool.name(),
+        arguments: call.request.arguments(),
+        redaction: &call.session.policy().redaction,
+    })
+}
+
+/// Returns the reasons for which the call waits that a response answers.
+#[inline]
+fn reasons_to_wait(response: &ToolResponse) -> &[ApprovalReason] {
+    let confirmation = response.meta().confirmation();
+    confirmation.map_or(&[], |confirmation| &confirmation.reasons)
 }
 
 /// Adds a call whose caller has gone away while it ran to the audit log.

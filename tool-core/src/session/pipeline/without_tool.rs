@@ -2,7 +2,7 @@
 //! many calls, a layer refused the call, or a person denied it.
 
 use crate::call::response::shorten_name;
-use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::call::{ApprovalReason, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::registry::context::MissedCall;
 use crate::schema::timestamp::Timestamp;
 use crate::session::audit::{AuditEntry, CallDecision, CallOutcome, kept_id};
@@ -151,6 +151,7 @@ pub(crate) async fn count_denial(
     index: usize,
     response: &ToolResponse,
     person: Option<&str>,
+    reasons: &[ApprovalReason],
 ) {
     let turn = session.record.turn();
     if let Some(stats) = session.tools.stats.get(index) {
@@ -166,11 +167,12 @@ pub(crate) async fn count_denial(
         tool: meta.tool(),
     };
     let entry = entry_without_tool(session, turn, called, response);
-    let decision = person.map(|person| CallDecision {
-        approved: false,
-        by: person.to_owned(),
-    });
-    audit(session, AuditEntry { decision, ..entry }).await;
+    let entry = AuditEntry {
+        decision: person.map(|person| CallDecision::new(false, person)),
+        reasons: reasons.to_vec(),
+        ..entry
+    };
+    audit(session, entry).await;
 }
 
 /// A call as its response or its model names it.
@@ -196,5 +198,6 @@ fn entry_without_tool(
         outcome: CallOutcome::of_response(response, true),
         intents: Vec::new(),
         decision: None,
+        reasons: Vec::new(),
     }
 }

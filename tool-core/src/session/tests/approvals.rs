@@ -1,5 +1,6 @@
 //! Approval tokens, each of which is valid for one call only.
 
+use crate::call::approval_reason::{ApprovalReason, ApprovalSource};
 use crate::call::mode::Mode;
 use crate::session::approvals::{ID, PendingCall, Signer, TOKEN, fresh_id, without_notes};
 use std::collections::HashSet;
@@ -20,6 +21,7 @@ fn pending() -> PendingCall {
         tool: "delete_event".to_owned(),
         arguments: r#"{"event_id":"evt_1","notify":true}"#.to_owned(),
         expires_at: 1_795_000_000_000,
+        reasons: Vec::new(),
     }
 }
 
@@ -203,6 +205,34 @@ fn token_does_not_verify_for_a_changed_field() {
             assert!(!signer.verify(&token, &call), "bit {bit} of a number");
         }
     }
+}
+
+// R-C2, R-C5
+#[test]
+fn token_does_not_verify_for_other_reasons() {
+    let signer = Signer::new(KEY);
+    let tool = ApprovalReason::new(ApprovalSource::Tool, "it asks");
+    let hook = ApprovalReason::new(ApprovalSource::Hook, "it asks");
+    let longer = ApprovalReason::new(ApprovalSource::Tool, "it asks why");
+    let call_with = |reasons: &[&ApprovalReason]| PendingCall {
+        reasons: reasons.iter().copied().cloned().collect(),
+        ..pending()
+    };
+    let token = signer.sign(&call_with(&[&tool, &hook]));
+    assert!(signer.verify(&token, &call_with(&[&tool, &hook])));
+    for other in [&[][..], &[&tool], &[&hook, &tool], &[&longer, &hook]] {
+        assert!(!signer.verify(&token, &call_with(other)), "{other:?}");
+    }
+}
+
+// R-C3
+#[test]
+fn call_that_was_stored_without_reasons_is_read() {
+    let mut stored = serde_json::to_value(pending()).unwrap();
+    assert_eq!(stored.get("reasons"), None);
+    let token = Signer::new(KEY).sign(&pending());
+    let read = serde_json::from_value::<PendingCall>(stored.take()).unwrap();
+    assert!(Signer::new(KEY).verify(&token, &read));
 }
 
 // R-C2

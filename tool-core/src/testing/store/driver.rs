@@ -2,12 +2,15 @@
 //! They panic if the store fails.
 
 use crate::arguments::fingerprint::Fingerprint;
+use crate::call::approval_reason::{ApprovalReason, ApprovalSource};
 use crate::call::error::ErrorKind;
 use crate::call::intent::Intent;
 use crate::call::mode::Mode;
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
-use crate::session::audit::{AuditEntry, AuditedIntent, CallDecision, CallOutcome};
+use crate::session::audit::{
+    AuditEntry, AuditedIntent, CallDecision, CallOutcome, ChangedArguments,
+};
 use crate::session::caps::SpendingCaps;
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::{Policy, TurnLimits};
@@ -347,10 +350,13 @@ pub async fn race(store: &impl StoreUnderTest, tasks: u32, each: u32, call: &Tes
 
 /// Returns an entry of the audit log that differs for each number.
 pub fn entry(number: usize) -> AuditEntry {
-    let decision = CallDecision {
-        approved: true,
-        by: format!("person {number}"),
-    };
+    let mut decision = CallDecision::new(true, format!("person {number}"));
+    decision.change = Some(ChangedArguments {
+        asked: r#"{"exact":9007199254740993}"#.to_owned(),
+        asked_digest: "sha256:00".to_owned(),
+        run: r#"{"exact":9007199254740995}"#.to_owned(),
+        run_digest: "sha256:01".to_owned(),
+    });
     AuditEntry {
         at: "2026-11-20T09:30:00Z".parse::<Timestamp>().expect("a time"),
         principal: format!("user {number}"),
@@ -360,6 +366,7 @@ pub fn entry(number: usize) -> AuditEntry {
             "applied",
         )],
         decision: Some(decision),
+        reasons: reasons(),
         ..AuditEntry::new(format!("call_{number}"), "search")
     }
 }
@@ -379,7 +386,17 @@ pub fn waiting(number: u32) -> PendingCall {
         tool: "delete".to_owned(),
         arguments: r#"{"exact":9007199254740993,"list":[],"name":"\u0000 ü \" "}"#.to_owned(),
         expires_at: 1_795_000_000_000,
+        reasons: reasons(),
     }
+}
+
+/// Returns the reasons for which a call waits.
+fn reasons() -> Vec<ApprovalReason> {
+    let of_policy = ApprovalReason::new(ApprovalSource::Policy, "paths in \"/etc\" ü");
+    vec![
+        ApprovalReason::new(ApprovalSource::Tool, "it asks"),
+        of_policy,
+    ]
 }
 
 /// Returns an answered call whose arguments differ for each number.
