@@ -106,11 +106,13 @@ use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
     EventSender, History, Keep, Message, MessageLog, Model, ModelInfo, ModelRequest, ModelStep,
-    OpenError, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened, Turn, TypedAnswer,
-    TypedReply, TypedReplyError, UserMessage, decision_note,
+    OpenError, PendingCall, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened, Turn,
+    TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_begun_note, decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
-use tool_core::{ErrorKind, Mode, Runtime, Session, ToolContext, ToolError, ToolResponse};
+use tool_core::{
+    ErrorKind, Mode, Runtime, Session, ToolCall, ToolContext, ToolError, ToolResponse,
+};
 
 /// A conversation with a model. See the [module](self).
 ///
@@ -407,10 +409,14 @@ impl<M: Model> AgentLoop<M> {
     /// Approves a call by the decision of a person, whom the audit log names. Without a person it
     /// names the session's principal.
     pub async fn approve_by(&mut self, token: &str, person: &str) -> ToolResponse {
+        let begun = match self.begin_decision(token, true).await {
+            Ok(begun) => begun,
+            Err(response) => return self.note_decision(token, *response, true),
+        };
         let span = self.span();
         let response = span.inside(self.session().approve_by(token, person)).await;
         span.end();
-        self.note_decision(token, response, true)
+        self.end_decision(token, begun, response, true)
     }
 
     /// Denies a call that waits for confirmation. Adds that to the history.
@@ -422,8 +428,12 @@ impl<M: Model> AgentLoop<M> {
     /// Denies a call by the decision of a person, whom the audit log names. Without a person it
     /// names the session's principal.
     pub async fn deny_by(&mut self, token: &str, person: &str) -> ToolResponse {
+        let begun = match self.begin_decision(token, false).await {
+            Ok(begun) => begun,
+            Err(response) => return self.note_decision(token, *response, false),
+        };
         let response = self.session().deny_by(token, person).await;
-        self.note_decision(token, response, false)
+        self.end_decision(token, begun, response, false)
     }
 
     /// Ends the turn. Returns `None` if none is open. Carries out `END_VOICE_SESSION`. If a tool
@@ -612,11 +622,18 @@ impl<M: Model> AgentLoop<M> {
         let mut missed = None;
         let mut has_decided = decisions.is_empty();
         for decision in decisions {
-            let response = self.session().decide(decision, events).await;
+            let token = decision.token();
+            let is_approval = decision.is_approval();
+            let response = match self.begin_decision(token, is_approval).await {
+                Ok(begun) => {
+                    let response = self.session().decide(decision, events).await;
+                    self.end_decision(token, begun, response, is_approval)
+                }
+                Err(response) => self.note_decision(token, *response, is_approval),
+            };
             let waited = !response.meta().tool().is_empty();
             has_decided |= waited;
             missed = response.error().filter(|_| !waited).cloned().or(missed);
-            self.note_decision(decision.token(), response, decision.is_approval());
         }
         match missed {
             Some(error) if !has_decided => Err(error),
@@ -697,6 +714,60 @@ impl<M: Model> AgentLoop<M> {
             .await;
         model.note_interruption(reply_of(&mut replied));
         replied
+    }
+
+    /// Stores that a person has decided on a call, before the decision is carried out, so that the next process knows of it
+    /// if this one is killed meanwhile. Returns the call, or its response if the decision could not be stored: then it is
+    /// not carried out.
+    async fn begin_decision(
+        &mut self,
+        token: &str,
+        is_approval: bool,
+    ) -> Result<Option<PendingCall>, Box<ToolResponse>> {
+        if self.log.is_none() {
+            return Ok(None);
+        }
+        // Without a call or a mark the decision fails, and says why.
+        let Ok(pending) = self.session().pending_call(token).await else {
+            return Ok(None);
+        };
+        let Some(mark) = self.session().decision_mark(token) else {
+            return Ok(None);
+        };
+        let note = decision_begun_note(&pending, is_approval, &mark);
+        self.add(Message::user(note));
+        let stored = match &mut self.log {
+            Some(log) => log.stored().await,
+            None => Ok(()),
+        };
+        match stored {
+            Ok(()) => Ok(Some(pending)),
+            Err(error) => {
+                let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
+                Err(Box::new(self.session().refuse(&call, error)))
+            }
+        }
+    }
+
+    /// Adds the outcome of a decision, also of one that came too late after it had begun.
+    fn end_decision(
+        &mut self,
+        token: &str,
+        begun: Option<PendingCall>,
+        response: ToolResponse,
+        is_approved: bool,
+    ) -> ToolResponse {
+        if let Some(pending) = begun
+            && response.meta().tool().is_empty()
+            && let Some(error) = response.error()
+        {
+            let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
+            let missed = ToolError::conflict(error.message.clone());
+            let missed = self.session().refuse(&call, missed);
+            self.note_decision(token, missed, is_approved);
+            return response;
+        }
+        self.note_decision(token, response, is_approved)
     }
 
     fn note_decision(

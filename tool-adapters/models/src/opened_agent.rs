@@ -19,7 +19,8 @@ impl<M: Model> AgentLoop<M> {
     /// Each message is stored as it is said: the user's before the model is asked, and the model's step before its calls
     /// run. A process that ends at any point loses nothing that was said. A call whose result was not stored is answered from
     /// the runtime's [journal](tool_core::session::Journal), and otherwise with `UNKNOWN`: it may have taken effect, and it does not
-    /// run again. If the last message is the user's, [`resume`](Self::resume) asks the model.
+    /// run again. The same holds for a call that a person has approved: the decision is stored before it is carried out.
+    /// If the last message is the user's or a result, [`resume`](Self::resume) asks the model.
     ///
     /// A session that was idle for too long is opened again, now and before each later message. The
     /// conversation goes on; what the session alone knew, such as a call that waited for approval,
@@ -74,7 +75,10 @@ impl<M: Model> AgentLoop<M> {
         let mut stored = messages.len() as u64;
         let mut history = History::new();
         history.extend(in_order_of_calls(messages));
-        let lost = lost_results(&opened, history.messages());
+        let mut lost = lost_results(&opened, history.messages());
+        let decisions = opened.lost_decisions(history.messages());
+        lost.extend(decisions.into_iter().map(Message::user));
+        opened.forget_lost();
         if !lost.is_empty() {
             stored = store.append(&key, stored, &lost).await?;
             history.extend(lost);

@@ -14,8 +14,10 @@ use crate::session::decision::Decision;
 use crate::session::event_queue::EventSender;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
+use crate::session::message::Message;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{Model, ToolChoice};
+use crate::session::notes::{decision_note, open_decisions};
 use crate::session::pipeline::journal::recovered_end;
 use crate::session::pipeline::{confirm, entry, step, without_tool};
 use crate::session::policy::Policy;
@@ -117,6 +119,33 @@ impl Session {
         let response = recorded.unwrap_or_else(|| lost_call(&self.0, call));
         without_tool::record_refusal(&self.0, call, &response);
         response
+    }
+
+    /// Returns the notes about calls that a person has decided on, and whose outcome an earlier process has not stored. Add
+    /// them to the conversation as messages of the user.
+    ///
+    /// The earlier process has added a [`decision_begun_note`](super::decision_begun_note). The runtime's [journal](super::Journal)
+    /// may know the outcome. Otherwise a call that was approved is `UNKNOWN`, as [`answer_lost`](Self::answer_lost) says.
+    pub fn lost_decisions(&self, messages: &[Message]) -> Vec<String> {
+        let open = open_decisions(messages).into_iter();
+        let notes = open.filter_map(|decision| {
+            let call = &decision.call;
+            let response = if decision.is_approved {
+                self.answer_lost(call)
+            } else {
+                confirm::denied(call.id(), call.name())
+            };
+            decision_note(&response, decision.is_approved, &decision.mark)
+        });
+        notes.collect()
+    }
+
+    /// Forgets what the [journal](super::Journal) knows of the calls of earlier processes, once all of them are answered. A later
+    /// call that has the id of one of them by chance runs then.
+    pub fn forget_lost(&self) {
+        if let Some(rare) = self.0.rare.get() {
+            rare.recovered.lock().clear();
+        }
     }
 
     /// Answers a call with `BUDGET_EXCEEDED` instead of making it, because the reply has used up

@@ -5,6 +5,7 @@ use crate::arguments::problem::Problem;
 use crate::call::{ApprovalReason, ApprovalSource, ErrorKind, ToolError, ToolResponse};
 use crate::session::caps::{CapAmount, CapScope, UsedCap};
 use crate::session::pipeline::governed_call::{GovernedCall, session_over};
+use crate::session::pipeline::journal::JournalClaim;
 use crate::session::pipeline::refund::{RefundGuard, refund_of};
 use crate::session::policy::Policy;
 use crate::session::running::RunningGuard;
@@ -42,6 +43,8 @@ struct GateState<'a> {
     ungoverned: bool,
     /// True if the store does not know the session, which has not ended here.
     session_is_lost: bool,
+    /// The claim of a call whose start is in the journal, and whose end is not.
+    claim: Option<JournalClaim>,
 }
 
 /// The reason for which the gate stopped a call.
@@ -109,6 +112,18 @@ impl<'a> AdmissionGate<'a> {
             .lock()
             .as_ref()
             .is_some_and(|state| state.session_is_lost)
+    }
+
+    /// Keeps the claim of a call in the journal until its end is recorded.
+    pub(crate) fn keep_claim(&self, claim: Option<JournalClaim>) {
+        if claim.is_some() {
+            self.state.lock().get_or_insert_default().claim = claim;
+        }
+    }
+
+    /// Takes the claim of a call whose end has to be recorded.
+    pub(crate) fn take_claim(&self) -> Option<JournalClaim> {
+        self.state.lock().as_mut()?.claim.take()
     }
 
     fn take_deferral(&self) -> Option<Deferral> {

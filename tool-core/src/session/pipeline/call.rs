@@ -16,7 +16,7 @@ use crate::session::pipeline::admit::{AdmissionGate, Admitted};
 use crate::session::pipeline::confirm::{self, redeem};
 use crate::session::pipeline::governed_call::{GovernedCall, progress_of, time_limit};
 use crate::session::pipeline::governed_tool::GovernedTool;
-use crate::session::pipeline::journal::{JournalClaim, record_end, record_start};
+use crate::session::pipeline::journal::{JournalClaim, record_start};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::refund::RefundGuard;
 use crate::session::pipeline::{hooks, record, start, without_tool};
@@ -203,13 +203,13 @@ impl GovernedCall<'_> {
             Ok(refund) => refund,
             Err(response) => return *response,
         };
-        let _claim = match self.prepare(&hooked, &refund).await {
-            Ok(claim) => claim,
+        match self.prepare(&hooked, &refund).await {
+            Ok(claim) => gate.keep_claim(claim),
             Err(response) => {
                 refund.refund(self.meter.as_deref()).await;
                 return *response;
             }
-        };
+        }
 
         // Start, inside the hooks around the call.
         let tool =
@@ -218,7 +218,6 @@ impl GovernedCall<'_> {
 
         // Without a free thread, or if a hook answered in its place, the call has not run.
         refund.refund(self.meter.as_deref()).await;
-        record_end(self, &response).await;
         self.cache_result(text, &response);
         response
     }
@@ -258,7 +257,7 @@ impl GovernedCall<'_> {
         &self,
         hooked: &HookedCall<'_>,
         refund: &RefundGuard,
-    ) -> Result<Option<JournalClaim<'_>>, Box<ToolResponse>> {
+    ) -> Result<Option<JournalClaim>, Box<ToolResponse>> {
         let fail = |error| Box::new(self.responses().fail(error));
         let late = |doing| self.timed_out(doing).did_not_run();
 

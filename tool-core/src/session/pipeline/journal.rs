@@ -11,11 +11,11 @@ use std::sync::Arc;
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or
 /// the response of a call that does not run: it failed to be recorded, or an earlier process has
 /// started it.
-pub(crate) async fn record_start<'a>(
-    call: &GovernedCall<'a>,
+pub(crate) async fn record_start(
+    call: &GovernedCall<'_>,
     text: &str,
     turn: u64,
-) -> Result<Option<JournalClaim<'a>>, Box<ToolResponse>> {
+) -> Result<Option<JournalClaim>, Box<ToolResponse>> {
     let Some(journal) = &call.session.runtime.journal else {
         return Ok(None);
     };
@@ -51,7 +51,8 @@ pub(crate) async fn record_start<'a>(
     Ok(Some(claim))
 }
 
-/// Records the end of the call.
+/// Records the end of the call, once its response is as the model gets it, and all that it asked for is carried out: what is
+/// recorded here is all that a later process knows of the call.
 pub(crate) async fn record_end(call: &GovernedCall<'_>, response: &ToolResponse) {
     let Some(journal) = &call.session.runtime.journal else {
         return;
@@ -66,26 +67,26 @@ pub(crate) async fn record_end(call: &GovernedCall<'_>, response: &ToolResponse)
 
 /// Reserves the id of a recorded call while it runs: of two calls with one id, the journal could
 /// not tell which has ended.
-pub(crate) struct JournalClaim<'a> {
-    session: &'a SessionInner,
+pub(crate) struct JournalClaim {
+    session: Arc<SessionInner>,
     id: Arc<str>,
 }
 
-impl<'a> JournalClaim<'a> {
-    fn new(call: &GovernedCall<'a>) -> Result<Self, ToolError> {
+impl JournalClaim {
+    fn new(call: &GovernedCall<'_>) -> Result<Self, ToolError> {
         let id = Arc::clone(call.request.shared_id());
         if !call.session.rare().journaled.lock().insert(Arc::clone(&id)) {
             let message = "a call with the same id is still running; give each call its own id";
             return Err(ToolError::conflict(message));
         }
         Ok(Self {
-            session: call.session,
+            session: Arc::clone(call.session),
             id,
         })
     }
 }
 
-impl Drop for JournalClaim<'_> {
+impl Drop for JournalClaim {
     fn drop(&mut self) {
         self.session.rare().journaled.lock().remove(&self.id);
     }

@@ -10,6 +10,7 @@ use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall};
 use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::governed_call::GovernedCall;
+use crate::session::pipeline::journal::record_end;
 use crate::session::pipeline::{empty, hooks};
 use crate::session::state::StateChange;
 use crate::session::store::{AnsweredCallRecord, Settlement, StoreError};
@@ -35,7 +36,9 @@ pub(crate) fn record_now(
     let Some(turn) = gate.turn() else {
         return false;
     };
-    if call.meter.is_some() || !session.runtime.hooks.is_empty() || session.record.is_remote() {
+    let runtime = &session.runtime;
+    let waits = !runtime.hooks.is_empty() || runtime.journal.is_some();
+    if call.meter.is_some() || waits || session.record.is_remote() {
         return false;
     }
     if empty::counts_as_empty(call, response)
@@ -73,6 +76,10 @@ pub(crate) async fn recorded(
         response.optional_meta().session_is_lost = true;
     }
     finish(call, gate.turn(), is_audited, &mut response).await;
+    if let Some(claim) = gate.take_claim() {
+        record_end(call, &response).await;
+        drop(claim);
+    }
     response
 }
 
