@@ -11,6 +11,8 @@
 //! |---|---|---|
 //! | `agent` | [`agent`]: the agent loop with any model; [`ag_ui`]: an agent behind a front end | 1.89 |
 //! | `http` | [`transport::http`]; has `agent` | 1.89 |
+//! | `aws` | `AwsBedrock` of [`transport::http`], with credentials that you provide; has `http` | 1.94.1 |
+//! | `aws-config` | the usual chain of AWS credentials; has `aws` | 1.94.1 |
 //! | `websocket` | [`transport::websocket`]; has `agent` | 1.89 |
 //! | `mcp` | [`mcp`]: a server and a client of the Model Context Protocol | 1.89 |
 //! | `mcp-auth` | access tokens and OAuth logins of [`mcp`]; has `mcp`, `oauth2` and `egress` | 1.89 |

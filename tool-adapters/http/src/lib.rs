@@ -5,7 +5,8 @@
 //! modules serve the packages beside this one.
 //!
 //! - Requests: [`egress`] guards them, [`middleware`] gives them spans, [`observer`] reads the
-//!   usage of models from their responses, [`request_span`] names a span, [`retry_after`] reads the
+//!   usage of models from their responses, [`observed_call`] is the span of a model's request by
+//!   another client, [`request_span`] names a span, [`retry_after`] reads the
 //!   delay that a server asks for
 //! - Keys: [`api_key`] holds one and leaves it out of texts, [`callback`] asks the program for one,
 //!   [`base_url`] checks the URL that it is sent to
@@ -40,8 +41,10 @@ pub mod biller;
 pub mod callback;
 #[cfg(feature = "egress")]
 pub mod egress;
+pub mod error_body;
 #[cfg(feature = "reqwest-middleware")]
 pub mod middleware;
+pub mod observed_call;
 pub mod observer;
 #[cfg(feature = "serve")]
 pub mod quota;

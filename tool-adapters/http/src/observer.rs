@@ -18,7 +18,7 @@ use crate::biller::biller_of_url;
 use serde::Deserialize;
 use std::borrow::Cow;
 use tool_adapters_providers::spec::UrlPath;
-use tool_adapters_providers::{Event, Protocol, Provider, protocol};
+use tool_adapters_providers::{Event, Protocol, ProtocolError, Provider, protocol};
 use tool_core::trace::ModelUsage;
 
 /// Tool calls beyond this number are not recorded.
@@ -35,6 +35,16 @@ pub struct Observer {
     requested_model: Option<String>,
     used: ModelUsage,
     has_usage: bool,
+    /// True after the end of the message.
+    has_ended: bool,
+    /// The first error that the provider has reported inside the response.
+    error: Option<ProtocolError>,
+}
+
+/// What an observer has read.
+pub(crate) struct Observed {
+    pub(crate) used: Option<ModelUsage>,
+    pub(crate) error: Option<ProtocolError>,
 }
 
 /// Reads a whole response. Returns `None` if it has no usage, such as an error.
@@ -54,6 +64,8 @@ impl Observer {
             requested_model: None,
             used,
             has_usage: false,
+            has_ended: false,
+            error: None,
         }
     }
 
@@ -94,6 +106,21 @@ impl Observer {
         self.protocol.provider()
     }
 
+    /// Returns the model that the request names.
+    pub(crate) fn requested_model(&self) -> Option<&str> {
+        self.requested_model.as_deref()
+    }
+
+    /// Returns the company that bills the request, as price tables name it.
+    pub(crate) fn biller(&self) -> Option<&str> {
+        self.used.provider.as_deref()
+    }
+
+    /// Returns true after the end of the message. The usage may follow.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
     /// Reads the next bytes of the response.
     pub fn push(&mut self, bytes: &[u8]) {
         let events = self.protocol.push(bytes);
@@ -101,9 +128,22 @@ impl Observer {
     }
 
     /// Returns the usage at the end of the response, even if it broke off.
-    pub fn finish(mut self) -> Option<ModelUsage> {
+    pub fn finish(self) -> Option<ModelUsage> {
+        self.finish_with_error().used
+    }
+
+    /// Returns the usage at the end of the response, with the error that the response reported.
+    pub(crate) fn finish_with_error(mut self) -> Observed {
         let events = self.protocol.finish();
         self.read(events);
+        let error = self.error.take();
+        Observed {
+            used: self.into_usage(),
+            error,
+        }
+    }
+
+    fn into_usage(mut self) -> Option<ModelUsage> {
         if !self.has_usage && self.used.response_id.is_none() && self.used.tool_calls.is_empty() {
             return None;
         }
@@ -125,6 +165,10 @@ impl Observer {
                 Event::Usage(usage) => (used.usage, self.has_usage) = (usage, true),
                 Event::CallStarted { id, name } if used.tool_calls.len() < MAX_CALLS => {
                     used.tool_calls.push((id, name));
+                }
+                Event::Finished(_) => self.has_ended = true,
+                Event::Error(error @ ProtocolError::Provider { .. }) => {
+                    self.error.get_or_insert(error);
                 }
                 _ => {}
             }

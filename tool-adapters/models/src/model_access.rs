@@ -1,10 +1,13 @@
 //! A model of a provider, with the access that all transports need: its base URL, its API key, the
 //! provider that bills requests to that URL, and retries.
 
+#[cfg(feature = "aws")]
+use crate::http::aws::AwsAccess;
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tool_adapters_http::api_key::{ApiKey, KeySource, ProvidedKey};
 use tool_adapters_http::base_url::{self, check_encrypted, is_secret_name};
@@ -220,14 +223,44 @@ pub(crate) struct ModelAccess {
     /// The header of the key and the text before it, where a host has another one than the
     /// provider.
     pub(crate) key_header: Option<(&'static str, &'static str)>,
+    /// The region that the program has set, or that was found with its credentials.
+    region: Arc<OnceLock<String>>,
+    /// The credentials with which requests are signed in place of a key.
+    #[cfg(feature = "aws")]
+    pub(crate) aws: Option<AwsAccess>,
 }
 
 impl ModelAccess {
     /// Returns the base URL. It is empty if the provider needs a region and none is set.
     pub(crate) fn base_url(&self, server: &Server) -> String {
         let default =
-            || env_setting(server.base_url_env).unwrap_or_else(|| default_base_url(server));
+            || env_setting(server.base_url_env).unwrap_or_else(|| self.default_base_url(server));
         self.base_url.clone().unwrap_or_else(default)
+    }
+
+    /// Returns the default base URL. It is empty if it needs a region and none is set.
+    pub(crate) fn default_base_url(&self, server: &Server) -> String {
+        if server.region_env.is_empty() {
+            return server.base_url.to_owned();
+        }
+        let of_access = self.region().map(str::to_owned);
+        let region = of_access.or_else(|| env_setting(server.region_env));
+        match region {
+            Some(region) if is_region(&region) => server.base_url.replace("{region}", &region),
+            _ => String::new(),
+        }
+    }
+
+    /// Returns the region that is known beside the environment.
+    pub(crate) fn region(&self) -> Option<&str> {
+        self.region.get().map(String::as_str)
+    }
+
+    /// Sets the region, unless one is known.
+    #[cfg(feature = "aws")]
+    pub(crate) fn set_region(&self, region: String) {
+        // Another request may have found it at the same time.
+        let _ = self.region.set(region);
     }
 
     /// Returns the key. A key of the environment is not sent to a server that the program names.
@@ -321,21 +354,10 @@ impl ModelAccess {
     }
 }
 
-/// Returns the default base URL. It is empty if it needs a region and none is set.
-pub(crate) fn default_base_url(server: &Server) -> String {
-    if server.region_env.is_empty() {
-        return server.base_url.to_owned();
-    }
-    match env_setting(server.region_env) {
-        Some(region)
-            if region
-                .chars()
-                .all(|c| c.is_ascii_alphanumeric() || c == '-') =>
-        {
-            server.base_url.replace("{region}", &region)
-        }
-        _ => String::new(),
-    }
+/// Returns true if a text can be a part of a host's name.
+fn is_region(text: &str) -> bool {
+    let mut characters = text.chars();
+    !text.is_empty() && characters.all(|c| c.is_ascii_alphanumeric() || c == '-')
 }
 
 /// Returns the first of these environment variables that is set and not blank.

@@ -256,8 +256,6 @@ pub struct HttpEndpoint {
     /// The header by which the provider knows a request that is sent again, in lower case; `None`
     /// if it knows none.
     pub idempotency_header: Option<&'static str>,
-    /// False if the stream has a form that no transport reads, so that answers are asked for whole.
-    pub streams: bool,
 }
 
 impl HttpEndpoint {
@@ -270,7 +268,6 @@ impl HttpEndpoint {
             stream_query: None,
             token_counter: None,
             idempotency_header: None,
-            streams: true,
         }
     }
 }

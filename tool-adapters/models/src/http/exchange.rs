@@ -1,8 +1,10 @@
 //! One attempt of a request: its URL and headers, and its answer.
 
 use crate::http::answer::AnswerCollector;
+#[cfg(feature = "aws")]
+use crate::http::aws::{RequestSigner, escape_path};
 use crate::http::failure::RequestFailure;
-use crate::model_access::{ModelAccess, default_base_url};
+use crate::model_access::ModelAccess;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, Url};
 use std::time::Duration;
@@ -22,6 +24,9 @@ pub(crate) struct Endpoint {
     pub(crate) key: Option<ApiKey>,
     /// The key and all other secrets of the request.
     pub(crate) hidden: ApiKey,
+    /// Signs the request in place of a key.
+    #[cfg(feature = "aws")]
+    pub(crate) signer: Option<RequestSigner>,
 }
 
 /// Returns the HTTP API of a provider.
@@ -61,6 +66,19 @@ impl Endpoint {
     ) -> Result<Self, ToolError> {
         let http = http_api(provider)?;
         let server = &http.server;
+        #[cfg(feature = "aws")]
+        let signer = match &access.aws {
+            // In a box, as the futures of a program would nest deeper with that of the chain.
+            Some(aws) if access.api_key.is_none() => {
+                Some(Box::pin(aws.signer(access, server)).await?)
+            }
+            _ => None,
+        };
+        #[cfg(feature = "aws")]
+        let is_signed = signer.is_some();
+        #[cfg(not(feature = "aws"))]
+        let is_signed = false;
+
         let base = access.base_url(server);
         if base.is_empty() && !server.region_env.is_empty() {
             let names = server.region_env.join(" or ");
@@ -69,15 +87,20 @@ impl Endpoint {
             )));
         }
         let mut url = parse_base_url(provider, &base)?;
-        let is_default = base == default_base_url(server);
-        let key = access.api_key(server).await?;
+        let is_default = base == access.default_base_url(server);
+        let key = if is_signed {
+            None
+        } else {
+            access.api_key(server).await?
+        };
         access.check_encrypted(
             url.scheme(),
             url.host_str().unwrap_or_default(),
             &base,
-            key.is_some(),
+            key.is_some() || is_signed,
         )?;
-        if key.is_none() && is_default && access.headers.is_empty() && server.key_required {
+        let has_access = key.is_some() || is_signed || !access.headers.is_empty();
+        if !has_access && is_default && server.key_required {
             let names = server.key_env.join(" or ");
             return Err(ToolError::auth(format!(
                 "{provider} needs an API key: set {names}, or call `api_key`"
@@ -94,11 +117,21 @@ impl Endpoint {
         // Headers of the program replace those of the provider.
         headers.extend(access.headers(server, key.as_ref())?);
         let hidden = access.hidden(key.as_ref(), &base);
+        #[cfg(feature = "aws")]
+        let hidden = match &signer {
+            Some(signer) => {
+                escape_path(&mut url);
+                hidden.hiding(signer.secrets())
+            }
+            None => hidden,
+        };
         Ok(Self {
             url,
             headers,
             key,
             hidden,
+            #[cfg(feature = "aws")]
+            signer,
         })
     }
 }
@@ -295,11 +328,18 @@ impl Exchange<'_> {
 
     /// Returns the response if its status is a success.
     async fn send(&self, body: &str) -> Result<Response, RequestFailure> {
+        let mut headers = self.endpoint.headers.clone();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        #[cfg(feature = "aws")]
+        if let Some(signer) = &self.endpoint.signer {
+            signer
+                .sign(&self.endpoint.url, &mut headers, body.as_bytes())
+                .map_err(RequestFailure::permanent)?;
+        }
         let request = self
             .client
             .post(self.endpoint.url.clone())
-            .headers(self.endpoint.headers.clone())
-            .header(CONTENT_TYPE, HeaderValue::from_static("application/json"))
+            .headers(headers)
             .body(body.to_owned());
         let sent = self.with_timeout(request.send()).await?;
         let mut response = sent
@@ -315,12 +355,17 @@ impl Exchange<'_> {
             body.extend_from_slice(chunk.as_ref());
         }
         body.truncate(MAX_ERROR_BODY);
-        Err(RequestFailure::from_status(
+        let failure = RequestFailure::from_status(
             response.status(),
             response.headers(),
             &body,
             Some(&self.endpoint.hidden),
-        ))
+        );
+        #[cfg(feature = "aws")]
+        if let Some(signer) = &self.endpoint.signer {
+            return Err(signer.explain(failure, response.headers()));
+        }
+        Err(failure)
     }
 
     async fn chunk(
@@ -401,7 +446,7 @@ mod tests {
                 base_url: Some("https://host".into()),
                 ..ModelAccess::default()
             };
-            let endpoint = new(provider, &access, "MODEL", http.streams).expect("an endpoint");
+            let endpoint = new(provider, &access, "MODEL", true).expect("an endpoint");
 
             let server = http.server;
             let mut cells = vec![

@@ -2,13 +2,16 @@
 
 use reqwest::StatusCode;
 use reqwest::header::{HeaderMap, LOCATION};
-use serde_json::Value;
 use std::error::Error;
 use std::time::Duration;
 use tool_adapters_http::api_key::{ApiKey, excerpt};
+use tool_adapters_http::error_body::error_message;
 use tool_adapters_http::retry_after::delay_of_error;
 use tool_adapters_providers::ProtocolError;
 use tool_core::ToolError;
+
+/// The header in which AWS names the kind of an error.
+const AWS_ERROR_TYPE: &str = "x-amzn-errortype";
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct RequestFailure {
@@ -120,6 +123,14 @@ impl RequestFailure {
         } else {
             error_message(body)
         };
+        let details = match headers
+            .get(AWS_ERROR_TYPE)
+            .and_then(|kind| kind.to_str().ok())
+        {
+            // `ExpiredTokenException:http://internal.amazon.com/..`
+            Some(kind) => format!("{}: {details}", kind.split(':').next().unwrap_or_default()),
+            None => details,
+        };
         if !details.is_empty() {
             message = format!("{message}: {}", excerpt(&details, key));
         }
@@ -172,8 +183,10 @@ impl RequestFailure {
         let message = with_delay(message, retry);
         if has(&["rate_limit", "resource_exhausted", "throttl", "429"]) {
             Self::new(ToolError::rate_limit(message), retry)
-        } else if has(&["auth", "permission", "api_key"]) {
+        } else if has(&["auth", "permission", "api_key", "accessdenied"]) {
             Self::permanent(ToolError::auth(message))
+        } else if has(&["validation"]) {
+            Self::permanent(ToolError::permanent(message))
         } else if has(TRANSIENT) || matches!(code.as_str(), "error" | "other" | "load" | "unload") {
             Self::new(ToolError::transient(message), retry)
         } else {
@@ -230,29 +243,6 @@ fn describe_redirect(headers: &HeaderMap) -> String {
     format!(
         "a redirect to {host} was not followed, as it would carry the API key; set the base URL to follow it"
     )
-}
-
-/// Returns the message in an error's body, in any of the providers' forms.
-fn error_message(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    let Ok(value) = serde_json::from_slice::<Value>(body) else {
-        return text.into_owned();
-    };
-    // Gemini wraps an error of a stream in an array.
-    let value = value.get(0).unwrap_or(&value);
-    let members = [
-        "/error/message",
-        "/error",
-        "/message",
-        "/Message",
-        "/detail",
-    ]
-    .map(|at| value.pointer(at));
-    match members.into_iter().flatten().next() {
-        Some(Value::String(message)) => message.clone(),
-        Some(other) => other.to_string(),
-        None => text.into_owned(),
-    }
 }
 
 #[cfg(test)]

@@ -24,8 +24,8 @@
 //! environment is not sent to a base URL that the program sets. For a server with OpenAI's
 //! protocol, use `OpenAiChat` with a base URL.
 //!
-//! Bedrock is supported with an API key and without streaming. Requests signed with AWS credentials (`SigV4`) are not
-//! supported. [`AzureOpenAi`] and [`VertexAi`] know the URLs of these clouds, and [`HttpModel::at`] those of hosts with OpenAI's
+//! Bedrock takes an API key, or with the feature `aws` AWS credentials: see `AwsBedrock`.
+//! [`AzureOpenAi`] and [`VertexAi`] know the URLs of these clouds, and [`HttpModel::at`] those of hosts with OpenAI's
 //! protocol. OpenAI Realtime and Gemini Live need the feature `websocket`.
 //!
 //! # What goes back
@@ -62,6 +62,8 @@
 //! the usage that was received counts.
 
 mod answer;
+#[cfg(feature = "aws")]
+pub(crate) mod aws;
 mod exchange;
 mod failure;
 mod hosts;
@@ -71,6 +73,8 @@ mod refused_files;
 mod settings;
 mod token_count;
 
+#[cfg(feature = "aws")]
+pub use crate::http::aws::AwsBedrock;
 pub use crate::http::exchange::{Timeouts, client_builder};
 pub use crate::http::hosts::{AzureOpenAi, VertexAi};
 pub use crate::http::model::{HttpModel, HttpTransport};

@@ -114,7 +114,7 @@ impl ProviderModel<HttpTransport> {
         }
     }
 
-    /// Enables or disables streaming. Defaults to true. Bedrock never streams.
+    /// Enables or disables streaming. Defaults to true.
     pub fn stream(self, stream: bool) -> Self {
         Self {
             transport: HttpTransport {
@@ -413,8 +413,7 @@ impl ProviderModel<HttpTransport> {
         host: &str,
     ) -> Result<PreparedRequest, ToolError> {
         let declarations = self.declarations(&request, structured);
-        let stream =
-            self.transport.stream && http_api(self.provider).is_ok_and(|http| http.streams);
+        let stream = self.transport.stream;
         let mut instructions = Cow::Borrowed(request.instructions);
         if let Some(answer) = declarations.answer()
             && !http_api(self.provider).is_ok_and(|http| http.server.is_at(host))
@@ -482,7 +481,7 @@ impl ProviderModel<HttpTransport> {
         let turn_id = self.host().turn_id();
         let late = |_| {
             RequestFailure::transient(
-                "the callback provided no API key within the total time limit",
+                "no API key or credentials were provided within the total time limit",
             )
         };
         let (mut failed, mut is_renewed) = (0, false);
@@ -539,7 +538,13 @@ impl ProviderModel<HttpTransport> {
             span.fail_with(&failure.error);
             let is_refused =
                 failure.error.kind() == ErrorKind::Auth && !self.transport.has_shown_output;
-            if is_refused && self.access.forget_key(endpoint.key.as_ref()) && !is_renewed {
+            let is_forgotten = self.access.forget_key(endpoint.key.as_ref());
+            #[cfg(feature = "aws")]
+            let is_forgotten = is_forgotten
+                || endpoint
+                    .signer
+                    .is_some_and(|signer| signer.forget_refused(&failure));
+            if is_refused && is_forgotten && !is_renewed {
                 is_renewed = true;
                 continue;
             }

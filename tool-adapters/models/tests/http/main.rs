@@ -2,6 +2,7 @@
 
 mod agent_events;
 mod answers;
+mod aws;
 mod cancel;
 mod client;
 mod clouds;

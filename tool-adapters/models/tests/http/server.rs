@@ -82,6 +82,9 @@ pub(crate) struct Request {
     /// Method, path and headers, in lower case.
     pub(crate) head: String,
     pub(crate) body: Value,
+    /// The head and the body as they were sent.
+    pub(crate) sent_head: String,
+    pub(crate) sent_body: Vec<u8>,
 }
 
 pub(crate) struct Server {
@@ -151,7 +154,8 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
             return None;
         }
     };
-    let head = String::from_utf8_lossy(&bytes[..head_ends]).to_lowercase();
+    let sent_head = String::from_utf8_lossy(&bytes[..head_ends]).into_owned();
+    let head = sent_head.to_lowercase();
     let length = head
         .lines()
         .find_map(|line| line.strip_prefix("content-length: "))?
@@ -165,6 +169,8 @@ async fn read(stream: &mut TcpStream) -> Option<Request> {
     Some(Request {
         head,
         body: serde_json::from_slice(&bytes[head_ends..]).ok()?,
+        sent_head,
+        sent_body: bytes.split_off(head_ends),
     })
 }
 

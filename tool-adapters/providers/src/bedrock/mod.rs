@@ -102,13 +102,12 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             ..ProviderNames::of("bedrock")
         },
         Endpoint::Http(HttpEndpoint {
-            streams: false,
             token_counter: Some(TokenCounter {
                 path: |model| segments(&["model", model, "count-tokens"]),
                 body: |_, body| json!({"input": {"converse": only(body, COUNTED_MEMBERS)}}),
                 result: "/inputTokens",
             }),
-            ..HttpEndpoint::new(SERVER, |model, _| segments(&["model", model, "converse"]))
+            ..HttpEndpoint::new(SERVER, path_of_model)
         }),
         MessageForm {
             reader: || Box::<ConverseReader>::default(),
@@ -146,6 +145,15 @@ const SERVER: Server = Server {
         &["AWS_BEARER_TOKEN_BEDROCK"],
     )
 };
+
+fn path_of_model(model: &str, stream: bool) -> Vec<String> {
+    let method = if stream {
+        "converse-stream"
+    } else {
+        "converse"
+    };
+    segments(&["model", model, method])
+}
 
 fn model_of_url(path: &UrlPath<'_>) -> Option<NamedModel> {
     let converses = matches!(path.last, "converse" | "converse-stream");
