@@ -220,6 +220,8 @@ pub(crate) struct ModelAccess {
     /// The header of the key and the text before it, where a host has another one than the
     /// provider.
     pub(crate) key_header: Option<(&'static str, &'static str)>,
+    /// True if requests are answered from a recording, so that they need no key.
+    pub(crate) is_replayed: bool,
 }
 
 impl ModelAccess {
@@ -232,6 +234,9 @@ impl ModelAccess {
 
     /// Returns the key. A key of the environment is not sent to a server that the program names.
     pub(crate) async fn api_key(&self, server: &Server) -> Result<Option<ApiKey>, ToolError> {
+        if self.is_replayed {
+            return Ok(None);
+        }
         if let Some(source) = &self.api_key {
             return source.key().await.map(Some);
         }
