@@ -42,7 +42,7 @@
 //! | `trace` | yes | spans, token usage and cost; without it the same code compiles and opens no span |
 //! | `agents` | no | [`agents`]: toolsets, settings and sealed secrets from a database |
 //! | `tower` | no | [`RuntimeBuilder::layer`](session::RuntimeBuilder::layer); [`Runtime`] and [`Session`] are services of tower |
-//! | `testing` | no | [`testing`]: a client, a scripted model, assertions, conformance suites for stores; for `[dev-dependencies]` |
+//! | `testing` | no | [`testing`]: a client, a scripted model, trials of models, assertions, conformance suites for stores; for `[dev-dependencies]` |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // Sessions use most of the rest.

@@ -228,6 +228,8 @@ pub(crate) struct ModelAccess {
     /// The credentials with which requests are signed in place of a key.
     #[cfg(feature = "aws")]
     pub(crate) aws: Option<AwsAccess>,
+    /// True if requests are answered from a recording, so that they need no key.
+    pub(crate) is_replayed: bool,
 }
 
 impl ModelAccess {
@@ -265,6 +267,9 @@ impl ModelAccess {
 
     /// Returns the key. A key of the environment is not sent to a server that the program names.
     pub(crate) async fn api_key(&self, server: &Server) -> Result<Option<ApiKey>, ToolError> {
+        if self.is_replayed {
+            return Ok(None);
+        }
         if let Some(source) = &self.api_key {
             return source.key().await.map(Some);
         }

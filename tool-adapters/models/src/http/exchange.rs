@@ -4,9 +4,10 @@ use crate::http::answer::AnswerCollector;
 #[cfg(feature = "aws")]
 use crate::http::aws::{RequestSigner, escape_path};
 use crate::http::failure::RequestFailure;
+use crate::http::recording::{Recording, SendError};
 use crate::model_access::ModelAccess;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Response, Url};
+use reqwest::{Client, RequestBuilder, Response, Url};
 use std::time::Duration;
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
@@ -69,7 +70,7 @@ impl Endpoint {
         #[cfg(feature = "aws")]
         let signer = match &access.aws {
             // In a box, as the futures of a program would nest deeper with that of the chain.
-            Some(aws) if access.api_key.is_none() => {
+            Some(aws) if access.api_key.is_none() && !access.is_replayed => {
                 Some(Box::pin(aws.signer(access, server)).await?)
             }
             _ => None,
@@ -79,7 +80,11 @@ impl Endpoint {
         #[cfg(not(feature = "aws"))]
         let is_signed = false;
 
-        let base = access.base_url(server);
+        let mut base = access.base_url(server);
+        if base.is_empty() && access.is_replayed {
+            // A replay asks no server, and so needs no region.
+            REPLAYED_SERVER.clone_into(&mut base);
+        }
         if base.is_empty() && !server.region_env.is_empty() {
             let names = server.region_env.join(" or ");
             return Err(ToolError::permanent(format!(
@@ -100,7 +105,8 @@ impl Endpoint {
             key.is_some() || is_signed,
         )?;
         let has_access = key.is_some() || is_signed || !access.headers.is_empty();
-        if !has_access && is_default && server.key_required {
+        let needs_key = server.key_required && !access.is_replayed;
+        if !has_access && is_default && needs_key {
             let names = server.key_env.join(" or ");
             return Err(ToolError::auth(format!(
                 "{provider} needs an API key: set {names}, or call `api_key`"
@@ -229,6 +235,9 @@ pub fn client_builder() -> reqwest::ClientBuilder {
         .no_gzip()
 }
 
+/// The server of a replay if the provider's own depends on a region.
+const REPLAYED_SERVER: &str = "https://replayed.invalid";
+
 /// Maximum number of bytes that are read of an error's body.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
@@ -242,6 +251,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) deadline: Instant,
     pub(crate) idle: Duration,
     pub(crate) max_bytes: usize,
+    /// Records the exchange, or answers it.
+    pub(crate) recording: Option<&'a Recording>,
 }
 
 impl Exchange<'_> {
@@ -341,9 +352,7 @@ impl Exchange<'_> {
             .post(self.endpoint.url.clone())
             .headers(headers)
             .body(body.to_owned());
-        let sent = self.with_timeout(request.send()).await?;
-        let mut response = sent
-            .map_err(|error| RequestFailure::from_transport(&error, Some(&self.endpoint.hidden)))?;
+        let mut response = self.with_timeout(self.transmit(request)).await??;
         trace::attribute(STATUS_CODE, response.status().as_u16());
         if response.status().is_success() {
             return Ok(response);
@@ -366,6 +375,20 @@ impl Exchange<'_> {
             return Err(signer.explain(failure, response.headers()));
         }
         Err(failure)
+    }
+
+    /// Sends a request over the network, or to a recording.
+    async fn transmit(&self, request: RequestBuilder) -> Result<Response, RequestFailure> {
+        let hidden = Some(&self.endpoint.hidden);
+        let Some(recording) = self.recording else {
+            let sent = request.send().await;
+            return sent.map_err(|error| RequestFailure::from_transport(&error, hidden));
+        };
+        let sent = recording.send(request, &self.endpoint.url).await;
+        sent.map_err(|error| match error {
+            SendError::Network(error) => RequestFailure::from_transport(&error, hidden),
+            SendError::Replay(error) => RequestFailure::permanent(error),
+        })
     }
 
     async fn chunk(
@@ -554,6 +577,7 @@ mod tests {
             deadline: Instant::now() + Duration::from_secs(60),
             idle: Duration::from_secs(60),
             max_bytes: usize::MAX,
+            recording: None,
         };
         let declarations = declare(
             Provider::OpenAiChat,

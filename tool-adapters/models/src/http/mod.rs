@@ -54,6 +54,11 @@
 //!
 //! Dropping the future of a step closes the connection.
 //!
+//! # Recordings
+//!
+//! A [`Recording`] writes the exchanges of a model to a file, without keys, and replays them in tests. It is for HTTP only:
+//! live models over a WebSocket are not recorded.
+//!
 //! # Spans
 //!
 //! Each attempt is an `http` span inside another span, or once the process collects spans
@@ -69,6 +74,7 @@ mod failure;
 mod hosts;
 mod idempotency;
 mod model;
+mod recording;
 mod refused_files;
 mod settings;
 mod token_count;
@@ -78,6 +84,7 @@ pub use crate::http::aws::AwsBedrock;
 pub use crate::http::exchange::{Timeouts, client_builder};
 pub use crate::http::hosts::{AzureOpenAi, VertexAi};
 pub use crate::http::model::{HttpModel, HttpTransport};
+pub use crate::http::recording::{Recording, RecordingError};
 pub use crate::http::token_count::TokenCount;
 pub use tool_adapters_providers::StructuredOutput;
 

@@ -4,6 +4,7 @@ use crate::http::answer::{Answer, AnswerCollector, EventListener, FailedUsage, U
 use crate::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_api};
 use crate::http::failure::{RequestFailure, RetryAdvice};
 use crate::http::idempotency::IdempotencyKey;
+use crate::http::recording::Recording;
 use crate::http::refused_files::{RefusedFiles, without_files_before};
 use crate::model_access::{ProviderModel, model_info};
 use reqwest::{Client, Method};
@@ -90,6 +91,7 @@ pub struct HttpTransport {
     token_limit: Option<TokenLimit>,
     /// The repairs of the history in the last request.
     repairs: Repairs,
+    pub(crate) recording: Option<Recording>,
 }
 
 impl ProviderModel<HttpTransport> {
@@ -185,6 +187,14 @@ impl ProviderModel<HttpTransport> {
             },
             ..self
         }
+    }
+
+    /// Records the requests of the model and their answers, or answers them from a file: see
+    /// [`Recording`]. A model that is replayed needs no key, and asks for none.
+    pub fn recording(mut self, recording: &Recording) -> Self {
+        self.access.is_replayed = recording.is_replay();
+        self.transport.recording = Some(recording.clone());
+        self
     }
 
     /// Treats the server as the one at another base URL, whose API it has, such as a gateway in
@@ -484,6 +494,7 @@ impl ProviderModel<HttpTransport> {
                 "no API key or credentials were provided within the total time limit",
             )
         };
+        let recording = self.transport.recording.clone();
         let (mut failed, mut is_renewed) = (0, false);
         loop {
             // The key may have expired between two attempts.
@@ -503,6 +514,7 @@ impl ProviderModel<HttpTransport> {
                 deadline,
                 idle,
                 max_bytes,
+                recording: recording.as_ref(),
             };
             let span = request_span::open(&Method::POST, &endpoint.url, true);
             // Without a span nothing is reported, so that no biller is looked up.

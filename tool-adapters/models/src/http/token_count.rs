@@ -153,6 +153,7 @@ impl HttpModel {
             deadline,
             idle: self.transport.timeouts.idle,
             max_bytes: MAX_ANSWER,
+            recording: self.transport.recording.as_ref(),
         };
         let body = (counter.body)(&self.model, body).to_string();
         let answer = match exchange.fetch(&body).await {

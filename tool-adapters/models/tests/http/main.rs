@@ -18,6 +18,7 @@ mod middleware;
 mod other;
 mod processes;
 mod propagation;
+mod recording;
 mod retry;
 mod scripts;
 mod server;

@@ -1,0 +1,139 @@
+//! The answer of a server, written down as it passes.
+
+use super::file::{BodyChunk, RecordedExchange, RecordedResponse, SentRequest};
+use super::secrets::{Secrets, hide_in_error};
+use futures_util::{StreamExt, stream};
+use http::response::Builder;
+use parking_lot::Mutex;
+use reqwest::header::HeaderMap;
+use reqwest::{Body, Response, StatusCode};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The exchanges of a recording, each at the place of its request. An exchange without an answer is
+/// `None`.
+pub(crate) type ExchangeList = Arc<Mutex<Vec<Option<RecordedExchange>>>>;
+
+/// The headers that are recorded: those that a model reads. None of them names a key, a cookie or
+/// an account.
+const RECORDED_HEADERS: [&str; 5] = [
+    "content-type",
+    "retry-after",
+    "retry-after-ms",
+    "x-ms-retry-after-ms",
+    "x-should-retry",
+];
+/// The beginnings of headers that say when a limit is reset.
+const LIMIT_HEADERS: [&str; 2] = ["x-ratelimit-", "anthropic-ratelimit-"];
+
+/// An answer that is passed on and written down. It is stored at its end, and also if it is dropped
+/// before.
+pub(crate) struct Capture {
+    exchanges: ExchangeList,
+    place: usize,
+    request: Option<SentRequest>,
+    status: StatusCode,
+    headers: BTreeMap<String, String>,
+    chunks: Vec<Vec<u8>>,
+    secrets: Secrets,
+    is_complete: bool,
+}
+
+impl Capture {
+    /// Takes the head of an answer.
+    pub(crate) fn new(
+        exchanges: ExchangeList,
+        place: usize,
+        request: SentRequest,
+        response: &Response,
+        mut secrets: Secrets,
+    ) -> Self {
+        secrets.add_headers(response.headers());
+        let headers = recorded_headers(response, &secrets);
+        Self {
+            exchanges,
+            place,
+            request: Some(request),
+            status: response.status(),
+            headers,
+            chunks: Vec::new(),
+            secrets,
+            is_complete: false,
+        }
+    }
+
+    /// Returns the answer, of which each piece is written down as it is read.
+    pub(crate) fn pass_on(self, response: Response) -> Response {
+        let mut builder = Builder::new()
+            .status(response.status())
+            .version(response.version());
+        if let Some(headers) = builder.headers_mut() {
+            headers.clone_from(response.headers());
+        }
+        let reading = (Box::pin(response.bytes_stream()), self);
+        let body = stream::unfold(reading, |(mut bytes, mut capture)| async move {
+            let piece = bytes.next().await;
+            match &piece {
+                Some(Ok(piece)) => capture.chunks.push(piece.to_vec()),
+                Some(Err(_)) => {}
+                None => capture.is_complete = true,
+            }
+            piece.map(|piece| (piece, (bytes, capture)))
+        });
+        // The head is that of an answer.
+        let response = builder
+            .body(Body::wrap_stream(body))
+            .expect("a valid head of an answer");
+        Response::from(response)
+    }
+
+    fn response(&mut self) -> RecordedResponse {
+        let mut chunks = self.secrets.hide_in_chunks(&self.chunks);
+        if !self.status.is_success() {
+            let body = chunks.concat();
+            let body = hide_in_error(&String::from_utf8_lossy(&body)).into_bytes();
+            chunks = if body.is_empty() {
+                Vec::new()
+            } else {
+                vec![body]
+            };
+        }
+        RecordedResponse {
+            status: self.status.as_u16(),
+            headers: std::mem::take(&mut self.headers),
+            chunks: chunks.into_iter().map(BodyChunk::of).collect(),
+            complete: self.is_complete,
+        }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        let Some(request) = self.request.take() else {
+            return;
+        };
+        let response = self.response();
+        let mut exchanges = self.exchanges.lock();
+        if let Some(exchange) = exchanges.get_mut(self.place) {
+            *exchange = Some(RecordedExchange { request, response });
+        }
+    }
+}
+
+fn recorded_headers(response: &Response, secrets: &Secrets) -> BTreeMap<String, String> {
+    let headers: &HeaderMap = response.headers();
+    // The time of the server tells how long a date in `Retry-After` is away.
+    let is_failure = !response.status().is_success();
+    let is_recorded = |name: &str| {
+        RECORDED_HEADERS.contains(&name)
+            || LIMIT_HEADERS.iter().any(|start| name.starts_with(start))
+            || (name == "date" && is_failure)
+    };
+    let mut recorded = BTreeMap::new();
+    for (name, value) in headers {
+        if let (true, Ok(value)) = (is_recorded(name.as_str()), value.to_str()) {
+            recorded.insert(name.as_str().to_owned(), secrets.hide(value));
+        }
+    }
+    recorded
+}
