@@ -413,6 +413,16 @@ impl<M: Model> AgentLoop<M> {
         self.note_decision(token, response, true)
     }
 
+    /// Approves or denies a call as a person has decided, perhaps with other arguments
+    /// ([`Decision::with_arguments`]). Adds its outcome to the history. If the arguments are invalid,
+    /// the response has every problem, the history stays as it is, and the call waits on.
+    pub async fn decide(&mut self, decision: &Decision) -> ToolResponse {
+        let span = self.span();
+        let response = span.inside(self.session().decide(decision, None)).await;
+        span.end();
+        self.note_decision(decision.token(), response, decision.is_approval())
+    }
+
     /// Denies a call that waits for confirmation. Adds that to the history.
     pub async fn deny(&mut self, token: &str) -> ToolResponse {
         let principal = self.session().principal().to_owned();
@@ -596,30 +606,37 @@ impl<M: Model> AgentLoop<M> {
             self.show_start(events);
         }
         if let AgentInput::Decisions(decisions) = &input
-            && let Err(error) = self.decide(decisions, events.as_ref()).await
+            && let Err(error) = self.carry_out(decisions, events.as_ref()).await
         {
             return failed(error);
         }
         self.reply(ReplyOptions::default(), events).await
     }
 
-    /// Carries decisions out. Returns the last error if no call waited for any of them.
-    async fn decide(
+    /// Carries decisions out. Returns the last error if no call waited for any of them, or if the
+    /// arguments are invalid that a person has given: the call waits on then.
+    async fn carry_out(
         &mut self,
         decisions: &[Decision],
         events: Option<&EventSender>,
     ) -> Result<(), ErrorBody> {
         let mut missed = None;
+        let mut invalid = None;
         let mut has_decided = decisions.is_empty();
         for decision in decisions {
             let response = self.session().decide(decision, events).await;
             let waited = !response.meta().tool().is_empty();
             has_decided |= waited;
-            missed = response.error().filter(|_| !waited).cloned().or(missed);
+            match response.error().filter(|_| !waited) {
+                Some(error) if error.kind == ErrorKind::Validation => invalid = Some(error.clone()),
+                Some(error) => missed = Some(error.clone()),
+                None => {}
+            }
             self.note_decision(decision.token(), response, decision.is_approval());
         }
-        match missed {
-            Some(error) if !has_decided => Err(error),
+        match (invalid, missed) {
+            (Some(error), _) => Err(error),
+            (None, Some(error)) if !has_decided => Err(error),
             _ => Ok(()),
         }
     }

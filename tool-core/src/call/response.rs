@@ -464,8 +464,8 @@ pub(crate) fn shorten_name(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::error::ErrorKind;
     use crate::call::approval_reason::{ApprovalReason, ApprovalSource};
+    use crate::call::error::ErrorKind;
     use crate::call::meta::{Confirmation, PendingOutcome};
     use serde_json::Value;
     use serde_json::json;

@@ -98,7 +98,7 @@ pub use crate::session::metrics::{
 pub use crate::session::model::{Model, ModelRequest, ToolChoice};
 pub use crate::session::model_info::ModelInfo;
 pub use crate::session::model_step::ModelStep;
-pub use crate::session::notes::{decision_note, is_note, late_note};
+pub use crate::session::notes::{change_note, decision_note, is_note, late_note};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::raw_turn::RawTurn;
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};

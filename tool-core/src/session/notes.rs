@@ -69,10 +69,12 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
     let result = response.for_model(ResultForm::Plain);
     let approved = match response.meta().changed_arguments() {
         None => "A person has approved it".to_owned(),
-        Some(arguments) => format!(
-            "A person has approved it with other arguments than yours, which are {}",
-            shortened(arguments)
-        ),
+        Some(arguments) => {
+            let arguments = shortened(arguments);
+            format!(
+                "A person has approved it with other arguments than yours, which are {arguments}"
+            )
+        }
     };
     let outcome = match (is_approved, result.is_error, quoted(&result).as_ref()) {
         (false, ..) => "A person has refused it, and it was not run.".to_owned(),
@@ -92,6 +94,18 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
             response,
             &format!("waited for a person. {outcome}")
         )
+    ))
+}
+
+/// Returns the note that a person has approved a call with other arguments than the model's, and with
+/// which. Give it to the model beside the response, unless it gets a [`decision_note`]. Returns `None`
+/// for any other response.
+#[must_use]
+pub fn change_note(response: &ToolResponse) -> Option<String> {
+    let arguments = shortened(response.meta().changed_arguments()?);
+    Some(format!(
+        "{NOTE} A person has approved this call with other arguments than yours, which are {arguments}. This is the \
+         outcome of the call with these."
     ))
 }
 

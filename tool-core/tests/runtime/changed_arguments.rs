@@ -4,13 +4,11 @@ use crate::support::{Counter, call, kind, message, text, tools};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use tool_core::call::ResultForm;
-use tool_core::session::{
-    AgentStream, CallOutcome, Decision, HookedCall, Reply, decision_note,
-};
+use tool_core::session::{AgentStream, CallOutcome, Decision, HookedCall, Reply, decision_note};
 use tool_core::trace::Redaction;
 use tool_core::{
-    Category, ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolError,
-    ToolResponse, tool, toolset,
+    Category, ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolError, ToolResponse, tool,
+    toolset,
 };
 
 #[derive(Clone, Default)]

@@ -7,8 +7,8 @@ use tool_core::call::{ApprovalNeed, ApprovalSource, Confirmation};
 use tool_core::session::{CallOutcome, Hook, HookFuture, HookedCall, RuntimeBuilder};
 use tool_core::tool::Confirm;
 use tool_core::{
-    Category, ErrorKind, FunctionTool, Mode, Policy, Runtime, Session, ToolCall,
-    ToolContext, ToolResponse, tool,
+    Category, ErrorKind, FunctionTool, Mode, Policy, Runtime, Session, ToolCall, ToolContext,
+    ToolResponse, tool,
 };
 
 /// Says why a large refund is asked about.
@@ -157,7 +157,9 @@ async fn strictest_condition_is_the_one_that_is_shown() {
     let label = |tool: &FunctionTool| tool.definition().confirm().as_str();
     assert_eq!(label(&refund), "conditional");
     assert_eq!(label(&refund.confirm(Confirm::Always)), "always");
-    let twice = refund.confirm(Confirm::Always).confirm_where(|_: &str| true);
+    let twice = refund
+        .confirm(Confirm::Always)
+        .confirm_where(|_: &str| true);
     assert_eq!(label(&twice), "always");
     assert_eq!(label(&add.confirm_where(|_: &str| false)), "conditional");
     assert_eq!(label(&add.confirm(Confirm::Never)), "never");
@@ -211,9 +213,7 @@ async fn person_decides_if_a_condition_panics() {
         wait: Duration::ZERO,
         panics: true,
     };
-    let tools = changed(|tool| {
-        tool.confirm_where(|_: &str| -> bool { panic!("on purpose") })
-    });
+    let tools = changed(|tool| tool.confirm_where(|_: &str| -> bool { panic!("on purpose") }));
     let session = open(Runtime::builder(tools).hook(hook)).await;
     let asked = call(&session, "add", json!({"a": 1, "b": 2})).await;
     assert_eq!(
@@ -267,7 +267,11 @@ async fn reasons_are_bounded_and_show_what_is_hidden() {
     let asked = refunded(&session, 1).await;
     let reasons = reasons(&asked);
     assert_eq!(reasons.len(), 8);
-    assert!(reasons[0].starts_with(r"hook: 0\u{202e}\nxxx"), "{}", reasons[0]);
+    assert!(
+        reasons[0].starts_with(r"hook: 0\u{202e}\nxxx"),
+        "{}",
+        reasons[0]
+    );
     assert!(reasons.iter().all(|reason| reason.chars().count() < 220));
     assert_eq!(reasons[7], "hook: and 13 other reasons");
 }
@@ -301,12 +305,19 @@ async fn person_and_audit_see_the_reasons() {
         (entry.outcome, reason.source, &*reason.text)
     });
     let asked = CallOutcome::Refused(ErrorKind::ConfirmationRequired);
-    let (of_9, of_8) = ("9000 cents are more than 5000", "8000 cents are more than 5000");
+    let (of_9, of_8) = (
+        "9000 cents are more than 5000",
+        "8000 cents are more than 5000",
+    );
     let expected = [
         (asked, ApprovalSource::Tool, of_9),
         (asked, ApprovalSource::Tool, of_8),
         (CallOutcome::Succeeded, ApprovalSource::Tool, of_9),
-        (CallOutcome::Refused(ErrorKind::Denied), ApprovalSource::Tool, of_8),
+        (
+            CallOutcome::Refused(ErrorKind::Denied),
+            ApprovalSource::Tool,
+            of_8,
+        ),
     ];
     assert_eq!(texts.collect::<Vec<_>>(), expected);
 }
