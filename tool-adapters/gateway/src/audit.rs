@@ -279,6 +279,9 @@ impl Audit {
             error: None,
             duration_ms: 0,
             characters: 0,
+            reasons: Vec::new(),
+            decided_by: None,
+            asked_arguments: None,
         };
         NewRecord {
             record,
@@ -298,7 +301,29 @@ impl Audit {
         new.record.error = error.map(|error| self.view().shown(&error.message));
         (new.record.duration_ms, new.record.characters) =
             (whole_milliseconds(meta.duration()), meta.size_chars());
+        self.note_approval(call, response, &mut new.record);
         new
+    }
+
+    /// Notes the approval that a call needs, or the decision that a person has made.
+    fn note_approval(
+        &self,
+        call: &HookedCall<'_>,
+        response: &ToolResponse,
+        record: &mut AuditRecord,
+    ) {
+        let of_confirmation = response.meta().confirmation().map(|asked| &*asked.reasons);
+        let of_decision = call.decision.map(|decision| decision.reasons);
+        let Some(reasons) = of_decision.or(of_confirmation) else {
+            return;
+        };
+        let view = self.view();
+        let shown = reasons.iter().map(|reason| view.shown(&reason.to_string()));
+        record.reasons = shown.collect();
+        let by = call.decision.and_then(|decision| decision.by);
+        record.decided_by = by.map(|by| view.shown(by));
+        let asked = call.decision.and_then(|decision| decision.asked_arguments);
+        record.asked_arguments = asked.map(|asked| view.redaction.json_up_to(asked, MAX_ARGUMENTS));
     }
 
     /// Refuses to do something while its record cannot be written.

@@ -51,6 +51,15 @@ audit_record! {
     duration_ms: u64 => "bigint NOT NULL",
     /// The size of the result.
     characters: usize => "bigint NOT NULL",
+    /// The reasons for which the call waits for a person, or has waited for one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    reasons: Vec<String> => "jsonb",
+    /// The person who decided on the call.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided_by: Option<String> => "text",
+    /// The arguments of the client, redacted and cut, if a person has approved others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked_arguments: Option<String> => "text",
 }
 
 /// The places to which records are written, by a thread that may block.
@@ -169,6 +178,19 @@ static CREATE: LazyLock<String> = LazyLock::new(|| {
     sql + ")"
 });
 
+/// The statements that add the columns to a table of an earlier version.
+#[cfg(feature = "postgres")]
+static ADD_COLUMNS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let add = |Column { name, definition }: &Column| {
+        format!("ALTER TABLE tool_gateway_audit ADD COLUMN IF NOT EXISTS {name} {definition}")
+    };
+    COLUMNS.iter().map(add).collect()
+});
+
+#[cfg(feature = "postgres")]
+const KNOWN_COLUMNS: &str = "SELECT attname::text FROM pg_attribute \
+    WHERE attrelid = 'tool_gateway_audit'::regclass AND attnum > 0 AND NOT attisdropped";
+
 /// Adds a list of records, which PostgreSQL reads from their JSON.
 #[cfg(feature = "postgres")]
 static INSERT: LazyLock<String> = LazyLock::new(|| {
@@ -212,12 +234,22 @@ fn describe_postgres(error: &sqlx::Error) -> String {
 #[cfg(feature = "postgres")]
 impl AuditTable {
     async fn open(url: &str) -> Result<Self, sqlx::Error> {
-        use sqlx::Executor;
+        use sqlx::{Executor, Row};
         let pool = tool_adapters_stores::postgres::connect(url).await?;
         // As plain texts, which no server prepares.
         if pool.pool.execute(CREATE.as_str()).await.is_err() {
             // Another gateway may have created it at the same time.
             pool.pool.execute(CREATE.as_str()).await?;
+        }
+        // The table may be that of an earlier version. Only its owner can add columns, so nothing is
+        // asked for if none is missing.
+        let known = pool.pool.fetch_all(KNOWN_COLUMNS).await?;
+        let known = known.iter().map(|row| row.try_get::<String, _>(0));
+        let known = known.collect::<Result<Vec<_>, _>>()?;
+        for (column, add) in COLUMNS.iter().zip(&*ADD_COLUMNS) {
+            if !known.iter().any(|known| known == column.name) {
+                pool.pool.execute(add.as_str()).await?;
+            }
         }
         Ok(Self(pool))
     }
@@ -259,6 +291,9 @@ mod tests {
             error: None,
             duration_ms: 0,
             characters: 0,
+            reasons: Vec::new(),
+            decided_by: None,
+            asked_arguments: None,
         };
         (0..count).map(record).collect()
     }

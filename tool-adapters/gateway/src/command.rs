@@ -519,7 +519,9 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
         );
     }
     for tool in offered.tools.definitions() {
-        if let Some(arguments) = policy.missing_arguments(tool) {
+        let server = offered.servers.get(tool.name());
+        let server = server.map_or("", |server| &**server);
+        if let Some(arguments) = policy.missing_arguments(tool, server) {
             let (tool, arguments) = (tool.name(), arguments.join("`, `"));
             _ = writeln!(
                 text,

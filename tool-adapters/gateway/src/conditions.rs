@@ -22,15 +22,22 @@ fn is_met(argument: &str, pattern: &str, arguments: &Value, schema: &Value) -> b
 /// The depth to which a schema is searched for numbers.
 const MAX_DEPTH: usize = 16;
 
-/// Returns true if one of the conditions is met, or if the arguments cannot be read. A condition is
-/// an argument and the pattern of the values for which a person approves a call.
-pub(crate) fn asks(conditions: &BTreeMap<String, String>, arguments: &str, schema: &Value) -> bool {
+/// Returns the reason to ask a person if one of the conditions is met, or if the arguments cannot be
+/// read. A condition is an argument and the pattern of the values for which a person approves a call.
+pub(crate) fn asking(
+    conditions: &BTreeMap<String, String>,
+    arguments: &str,
+    schema: &Value,
+) -> Option<String> {
     let Ok(arguments) = serde_json::from_str::<Value>(arguments) else {
-        return true;
+        return Some("the arguments cannot be read".to_owned());
     };
-    conditions
+    let met = conditions
         .iter()
-        .any(|(argument, pattern)| is_met(argument, pattern, &arguments, schema))
+        .filter(|(argument, pattern)| is_met(argument, pattern, &arguments, schema));
+    let met = met.map(|(argument, pattern)| format!("`{argument}` matches `{pattern}`"));
+    let met = met.collect::<Vec<_>>();
+    (!met.is_empty()).then(|| met.join(", "))
 }
 
 fn has_match(value: &Value, pattern: &str, takes_numbers: bool) -> bool {
@@ -120,7 +127,8 @@ mod tests {
     fn is_asked(pattern: &str, schema: &Value, value: &str) -> bool {
         let conditions = BTreeMap::from([("amount".to_owned(), pattern.to_owned())]);
         let schema = json!({"properties": {"amount": schema}});
-        asks(&conditions, &format!(r#"{{"amount": {value}}}"#), &schema)
+        let arguments = format!(r#"{{"amount": {value}}}"#);
+        asking(&conditions, &arguments, &schema).is_some()
     }
 
     #[test]
@@ -180,6 +188,18 @@ mod tests {
             assert!(is_asked("500", &schema, r#"["5e2"]"#), "{schema}");
             assert!(!is_asked("500", &schema, r#"["5e3"]"#), "{schema}");
         }
+    }
+
+    #[test]
+    fn reason_names_every_condition_that_is_met() {
+        let conditions = BTreeMap::from(
+            [("path", "/etc/*"), ("mode", "w*"), ("size", "7")]
+                .map(|(argument, pattern)| (argument.to_owned(), pattern.to_owned())),
+        );
+        let arguments = r#"{"path": "/etc/passwd", "mode": "write", "size": 8}"#;
+        let reason = asking(&conditions, arguments, &json!({}));
+        let expected = "`mode` matches `w*`, `path` matches `/etc/*`";
+        assert_eq!(reason.as_deref(), Some(expected));
     }
 
     #[test]

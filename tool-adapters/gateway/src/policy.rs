@@ -1,6 +1,6 @@
 //! The policies of a gateway: what the settings of `policy.toml` decide.
 
-use crate::conditions::asks;
+use crate::conditions::asking;
 use crate::config::{ServerEntry, Target};
 use crate::policy_file::{NetworkSettings, PolicyFile, ServerRule, ToolRule};
 use crate::problems::{Problems, join};
@@ -22,7 +22,6 @@ use tool_adapters_providers::tool_names::NameRule;
 use tool_core::arguments::nearest;
 use tool_core::session::{CapScope, ToolSearch};
 use tool_core::text::matches_wildcards;
-use tool_core::tool::Confirm;
 use tool_core::trace::{Cost, Redaction};
 use tool_core::{Category, FunctionTool, Policy, ToolDefinition};
 
@@ -372,7 +371,8 @@ impl GatewayPolicy {
     }
 
     /// Applies all rules that match a tool, in order. A later one replaces what an earlier one has
-    /// set.
+    /// set. Only what they ask for approval adds up, until a rule has `confirm = false`: that takes back
+    /// what the rules before it ask, and nothing that the tool or a hook asks.
     pub(crate) fn govern(&self, tool: &FunctionTool, server: &str) -> FunctionTool {
         let mut governed = tool.timeout(self.server_timeout(server));
         if let Some(characters) = self.file.limits.max_output {
@@ -381,10 +381,27 @@ impl GatewayPolicy {
         for rule in self.rules_of(tool.name()) {
             governed = rule.apply(&governed);
         }
-        if self.honours_approvals(server) && self.approval_of(tool.name(), server).is_some() {
-            governed = governed.confirm(Confirm::Never);
+        for rule in self.asking_rules(tool.name(), server) {
+            governed = rule.ask(&governed);
         }
         governed
+    }
+
+    /// Returns the rules that ask for the approval of a tool's calls.
+    fn asking_rules(&self, tool: &str, server: &str) -> Vec<&ToolRule> {
+        let mut asking = Vec::new();
+        if self.honours_approvals(server) && self.approval_of(tool, server).is_some() {
+            return asking;
+        }
+        for rule in self.rules_of(tool) {
+            if rule.confirm == Some(false) {
+                asking.clear();
+            }
+            if rule.confirm == Some(true) || !rule.confirm_if.is_empty() {
+                asking.push(rule);
+            }
+        }
+        asking
     }
 
     /// Notes the tools that the users of the servers' file have approved.
@@ -452,16 +469,21 @@ impl GatewayPolicy {
             .collect()
     }
 
-    /// Returns the arguments of the rule that decides by arguments on the approval of a tool's
-    /// calls, if the tool has none of them, so that no call is confirmed.
-    pub(crate) fn missing_arguments(&self, tool: &ToolDefinition) -> Option<Vec<&str>> {
-        let names = self
-            .rules_of(tool.name())
-            .rfind(|rule| rule.decides_approval())?
-            .confirm_if
-            .keys()
-            .map(String::as_str);
-        let names = names.collect::<Vec<_>>();
+    /// Returns the arguments by which the rules decide on the approval of a tool's calls, if the tool
+    /// has none of them, so that no call is confirmed.
+    pub(crate) fn missing_arguments(
+        &self,
+        tool: &ToolDefinition,
+        server: &str,
+    ) -> Option<Vec<&str>> {
+        let rules = self.asking_rules(tool.name(), server);
+        if rules.iter().any(|rule| rule.confirm == Some(true)) {
+            return None;
+        }
+        let names = rules.iter().flat_map(|rule| rule.confirm_if.keys());
+        let mut names = names.map(String::as_str).collect::<Vec<_>>();
+        names.sort_unstable();
+        names.dedup();
         let has = |name: &&str| tool.parameters()["properties"].get(name).is_some();
         (!names.is_empty() && !names.iter().any(has)).then_some(names)
     }
@@ -489,27 +511,25 @@ impl GatewayPolicy {
 }
 
 impl ToolRule {
-    /// Returns true if the rule says which calls need approval.
-    fn decides_approval(&self) -> bool {
-        self.confirm.is_some() || !self.confirm_if.is_empty()
+    /// Returns a tool whose calls need the approval that the rule asks for. The person reads the reason
+    /// of the rule.
+    fn ask(&self, tool: &FunctionTool) -> FunctionTool {
+        let own = self.confirm_reason.clone();
+        if self.confirm_if.is_empty() {
+            let patterns = self.patterns.join("`, `");
+            let reason = own.unwrap_or_else(|| format!("the rule of `{patterns}` asks"));
+            return tool.confirm_because(reason);
+        }
+        let conditions = self.confirm_if.clone();
+        let definition = tool.definition().clone();
+        tool.confirm_where(move |arguments: &str| {
+            let met = asking(&conditions, arguments, definition.parameters())?;
+            Some(own.clone().unwrap_or(met))
+        })
     }
 
     fn apply(&self, tool: &FunctionTool) -> FunctionTool {
         let mut tool = tool.clone();
-        if let Some(confirm) = self.confirm {
-            tool = tool.confirm(if confirm {
-                Confirm::Always
-            } else {
-                Confirm::Never
-            });
-        }
-        if !self.confirm_if.is_empty() {
-            let conditions = self.confirm_if.clone();
-            let definition = tool.definition().clone();
-            tool = tool.confirm_where(move |arguments| {
-                asks(&conditions, arguments, definition.parameters())
-            });
-        }
         if let Some(timeout) = self.timeout {
             tool = tool.timeout(timeout.0);
         }

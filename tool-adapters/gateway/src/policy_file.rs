@@ -166,6 +166,8 @@ pub(crate) struct ToolRule {
     pub(crate) confirm: Option<bool>,
     /// Arguments, and patterns of the values for which a person approves a call.
     pub(crate) confirm_if: BTreeMap<String, String>,
+    /// The reason that the person reads, in place of one that names the rule.
+    pub(crate) confirm_reason: Option<String>,
     pub(crate) timeout: Option<Time>,
     /// The calls of a turn.
     pub(crate) max_calls: Option<NonZeroU32>,
@@ -520,6 +522,9 @@ impl Limits {
     }
 }
 
+/// The characters of a reason that a person reads.
+const MAX_REASON: usize = 200;
+
 impl ToolRule {
     fn check(&self, place: &str, problems: &Problems) {
         let patterns = join(place, "match");
@@ -535,6 +540,20 @@ impl ToolRule {
                 &join(place, "confirm_if"),
                 "expected no `confirm` beside it; put one of them into another rule",
             );
+        }
+        let Some(reason) = &self.confirm_reason else {
+            return;
+        };
+        let place = join(place, "confirm_reason");
+        if self.confirm != Some(true) && self.confirm_if.is_empty() {
+            problems.add(
+                &place,
+                "expected `confirm = true` or `confirm_if` beside it",
+            );
+        }
+        if reason.trim().is_empty() || reason.chars().count() > MAX_REASON {
+            let problem = format_args!("expected a text of 1 to {MAX_REASON} characters");
+            problems.add(&place, problem);
         }
     }
 }

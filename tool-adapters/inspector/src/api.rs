@@ -6,7 +6,7 @@ use crate::sessions::{MAX_SESSIONS, PageSession};
 use crate::state::{InspectorState, MAX_CALLS, MAX_STREAMS};
 use crate::tools::{DeclareRequest, declared_json, list_json, tool_json};
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
 use axum::extract::{Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -20,9 +20,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tool_adapters_providers::Provider;
 use tool_core::call::ResultForm;
-use tool_core::session::{StoreError, WaitingCall};
+use tool_core::session::{Decision, StoreError, WaitingCall};
 use tool_core::text::hex;
-use tool_core::{Content, Mode, RunContext, ToolCall, ToolDefinition, ToolResponse};
+use tool_core::{Content, ErrorKind, Mode, RunContext, ToolCall, ToolDefinition, ToolResponse};
 
 /// The bytes of a body. The arguments of a call have 1 MiB by default, and escaping may double
 /// them.
@@ -76,6 +76,8 @@ enum ApiError {
     NotFound(String),
     #[error("{0}")]
     Conflict(String),
+    #[error("{0}")]
+    Invalid(String),
     #[error("{0}; try again later")]
     Busy(String),
 }
@@ -88,6 +90,7 @@ impl IntoResponse for ApiError {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::NotFound(_) => StatusCode::NOT_FOUND,
             Self::Conflict(_) => StatusCode::CONFLICT,
+            Self::Invalid(_) => StatusCode::UNPROCESSABLE_ENTITY,
             Self::Busy(_) => StatusCode::SERVICE_UNAVAILABLE,
         };
         (status, respond(&json!({"error": self.to_string()}))).into_response()
@@ -105,10 +108,28 @@ fn respond(document: &impl Serialize) -> Response {
 }
 
 async fn read<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
+    parse(&read_bytes(body).await?)
+}
+
+/// Reads a body that may be left out.
+async fn read_if_any<T: DeserializeOwned + Default>(body: Body) -> Result<T, ApiError> {
+    let bytes = read_bytes(body).await?;
+    if bytes.is_empty() {
+        return Ok(T::default());
+    }
+    Ok(parse::<Option<T>>(&bytes)?.unwrap_or_default())
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(bytes)
+        .map_err(|error| ApiError::Malformed(format!("another JSON document: {error}")))
+}
+
+async fn read_bytes(body: Body) -> Result<Bytes, ApiError> {
     let bytes = timeout(BODY_TIME, to_bytes(body, MAX_BODY))
         .await
         .map_err(|_| ApiError::NotRead)?;
-    let bytes = bytes.map_err(|error| {
+    bytes.map_err(|error| {
         let is_too_long = std::error::Error::source(&error)
             .is_some_and(|source| source.to_string().contains("length limit"));
         if is_too_long {
@@ -116,9 +137,7 @@ async fn read<T: DeserializeOwned>(body: Body) -> Result<T, ApiError> {
         } else {
             ApiError::NotRead
         }
-    })?;
-    serde_json::from_slice(&bytes)
-        .map_err(|error| ApiError::Malformed(format!("another JSON document: {error}")))
+    })
 }
 
 impl InspectorState {
@@ -416,7 +435,18 @@ async fn approvals(State(state): Shared) -> ApiResult {
 /// The person whom the audit log names for decisions on the page.
 const OPERATOR: &str = "operator";
 
-async fn decide(State(state): Shared, Path((id, decision)): Path<(String, String)>) -> ApiResult {
+/// How a call is approved.
+#[derive(Default, Deserialize)]
+struct DecideRequest {
+    /// The arguments that the operator has given in place of the model's, as JSON text.
+    arguments: Option<String>,
+}
+
+async fn decide(
+    State(state): Shared,
+    Path((id, decision)): Path<(String, String)>,
+    body: Body,
+) -> ApiResult {
     let approves = match decision.as_str() {
         "approve" => true,
         "deny" => false,
@@ -426,18 +456,26 @@ async fn decide(State(state): Shared, Path((id, decision)): Path<(String, String
             ));
         }
     };
+    let DecideRequest { arguments } = read_if_any(body).await?;
     let _permit = state
         .call_permit()
         .ok_or_else(|| ApiError::Busy(format!("{MAX_CALLS} calls are running")))?;
     let WaitingCall { session, token, .. } = state.waiting(&id).await?;
-    let deciding = async {
-        if approves {
-            session.approve_by(&token, OPERATOR).await
-        } else {
-            session.deny_by(&token, OPERATOR).await
-        }
+    let decision = match arguments {
+        _ if !approves => Decision::deny(token),
+        Some(arguments) => Decision::approve(token).with_arguments(arguments),
+        None => Decision::approve(token),
     };
+    let decision = decision.by(OPERATOR);
+    let deciding = session.decide(&decision, None);
     let response = state.collector.run(deciding).await;
+    if let Some(error) = response.error()
+        && error.kind == ErrorKind::Validation
+        && response.meta().tool().is_empty()
+    {
+        // The call waits on.
+        return Err(ApiError::Invalid(error.message.clone()));
+    }
     state.sessions.changed();
     let open = state.sessions.get(session.id().as_str());
     Ok(respond(&CallAnswer::new(&response, open.as_deref()).await))

@@ -3,6 +3,7 @@
 use crate::state::InspectorState;
 use serde_json::{Value, json};
 use tool_core::session::{PendingCall, StoreError, WaitingCall};
+use tool_core::text::escape_invisible_json;
 
 impl InspectorState {
     /// Returns the call that waits under an id.
@@ -26,8 +27,16 @@ impl InspectorState {
     }
 
     fn approval_json(&self, call: &PendingCall) -> Value {
+        let redaction = self.collector.redaction();
         let mut shown = call.clone();
-        shown.arguments = self.collector.redaction().json(&call.arguments);
+        shown.arguments = redaction.json(&call.arguments);
+        // A person can only change what the page shows.
+        let is_redacted = shown.arguments != call.arguments;
+        let editable = (!is_redacted).then(|| escape_invisible_json(&call.arguments));
+        let reasons = call
+            .reasons
+            .iter()
+            .map(|reason| json!({"source": reason.source, "text": redaction.text(&reason.text)}));
         json!({
             "id": call.id,
             "session": call.session,
@@ -36,8 +45,11 @@ impl InspectorState {
             "callId": call.call_id,
             "turn": call.turn,
             "summary": shown.summary(),
+            "arguments": shown.argument_lines(),
+            "reasons": reasons.collect::<Vec<_>>(),
+            "argumentsJson": editable,
             "payload": shown.payload(),
-            "isRedacted": shown.arguments != call.arguments,
+            "isRedacted": is_redacted,
             "digest": call.digest(),
             "expiresAtMs": call.expires_at,
         })

@@ -409,14 +409,17 @@ impl<M: Model> AgentLoop<M> {
     /// Approves a call by the decision of a person, whom the audit log names. Without a person it
     /// names the session's principal.
     pub async fn approve_by(&mut self, token: &str, person: &str) -> ToolResponse {
-        let begun = match self.begin_decision(token, true).await {
-            Ok(begun) => begun,
-            Err(response) => return self.note_decision(token, *response, true),
-        };
+        self.decide(&Decision::approve(token).by(person)).await
+    }
+
+    /// Approves or denies a call as a person has decided, perhaps with other arguments
+    /// ([`Decision::with_arguments`]). Adds its outcome to the history. If the arguments are invalid,
+    /// the response has every problem, the history stays as it is, and the call waits on.
+    pub async fn decide(&mut self, decision: &Decision) -> ToolResponse {
         let span = self.span();
-        let response = span.inside(self.session().approve_by(token, person)).await;
+        let response = span.inside(self.carry_out(decision, None)).await;
         span.end();
-        self.end_decision(token, begun, response, true)
+        response
     }
 
     /// Denies a call that waits for confirmation. Adds that to the history.
@@ -428,12 +431,7 @@ impl<M: Model> AgentLoop<M> {
     /// Denies a call by the decision of a person, whom the audit log names. Without a person it
     /// names the session's principal.
     pub async fn deny_by(&mut self, token: &str, person: &str) -> ToolResponse {
-        let begun = match self.begin_decision(token, false).await {
-            Ok(begun) => begun,
-            Err(response) => return self.note_decision(token, *response, false),
-        };
-        let response = self.session().deny_by(token, person).await;
-        self.end_decision(token, begun, response, false)
+        self.decide(&Decision::deny(token).by(person)).await
     }
 
     /// Ends the turn. Returns `None` if none is open. Carries out `END_VOICE_SESSION`. If a tool
@@ -606,37 +604,36 @@ impl<M: Model> AgentLoop<M> {
             self.show_start(events);
         }
         if let AgentInput::Decisions(decisions) = &input
-            && let Err(error) = self.decide(decisions, events.as_ref()).await
+            && let Err(error) = self.carry_out(decisions, events.as_ref()).await
         {
             return failed(error);
         }
         self.reply(ReplyOptions::default(), events).await
     }
 
-    /// Carries decisions out. Returns the last error if no call waited for any of them.
-    async fn decide(
+    /// Carries decisions out. Returns the last error if no call waited for any of them, or if the
+    /// arguments are invalid that a person has given: the call waits on then.
+    async fn carry_out(
         &mut self,
         decisions: &[Decision],
         events: Option<&EventSender>,
     ) -> Result<(), ErrorBody> {
         let mut missed = None;
+        let mut invalid = None;
         let mut has_decided = decisions.is_empty();
         for decision in decisions {
-            let token = decision.token();
-            let is_approval = decision.is_approval();
-            let response = match self.begin_decision(token, is_approval).await {
-                Ok(begun) => {
-                    let response = self.session().decide(decision, events).await;
-                    self.end_decision(token, begun, response, is_approval)
-                }
-                Err(response) => self.note_decision(token, *response, is_approval),
-            };
+            let response = self.carry_out(decision, events).await;
             let waited = !response.meta().tool().is_empty();
             has_decided |= waited;
-            missed = response.error().filter(|_| !waited).cloned().or(missed);
+            match response.error().filter(|_| !waited) {
+                Some(error) if error.kind == ErrorKind::Validation => invalid = Some(error.clone()),
+                Some(error) => missed = Some(error.clone()),
+                None => {}
+            }
         }
-        match missed {
-            Some(error) if !has_decided => Err(error),
+        match (invalid, missed) {
+            (Some(error), _) => Err(error),
+            (None, Some(error)) if !has_decided => Err(error),
             _ => Ok(()),
         }
     }
@@ -716,25 +713,38 @@ impl<M: Model> AgentLoop<M> {
         replied
     }
 
-    /// Stores that a person has decided on a call, before the decision is carried out, so that the next process knows of it
-    /// if this one is killed meanwhile. Returns the call, or its response if the decision could not be stored: then it is
-    /// not carried out.
+    /// Carries out a decision, and adds its outcome to the history.
+    async fn carry_out(
+        &mut self,
+        decision: &Decision,
+        events: Option<&EventSender>,
+    ) -> ToolResponse {
+        let begun = match self.begin_decision(decision).await {
+            Ok(begun) => begun,
+            Err(response) => return self.note_decision(decision, *response),
+        };
+        let response = self.session().decide(decision, events).await;
+        self.end_decision(decision, begun, response)
+    }
+
+    /// Stores that a person has decided on a call, before the decision is carried out, so that the
+    /// next process knows of it if this one is killed meanwhile. Returns the call, or its response
+    /// if the decision could not be stored: then it is not carried out.
     async fn begin_decision(
         &mut self,
-        token: &str,
-        is_approval: bool,
+        decision: &Decision,
     ) -> Result<Option<PendingCall>, Box<ToolResponse>> {
         if self.log.is_none() {
             return Ok(None);
         }
-        // Without a call or a mark the decision fails, and says why.
-        let Ok(pending) = self.session().pending_call(token).await else {
+        // Otherwise the decision fails, and says why.
+        let Ok(pending) = self.session().check_decision(decision).await else {
             return Ok(None);
         };
-        let Some(mark) = self.session().decision_mark(token) else {
+        let Some(mark) = self.session().decision_mark(decision.token()) else {
             return Ok(None);
         };
-        let note = decision_begun_note(&pending, is_approval, &mark);
+        let note = decision_begun_note(&pending, decision, &mark);
         self.add(Message::user(note));
         let stored = match &mut self.log {
             Some(log) => log.stored().await,
@@ -752,10 +762,9 @@ impl<M: Model> AgentLoop<M> {
     /// Adds the outcome of a decision, also of one that came too late after it had begun.
     fn end_decision(
         &mut self,
-        token: &str,
+        decision: &Decision,
         begun: Option<PendingCall>,
         response: ToolResponse,
-        is_approved: bool,
     ) -> ToolResponse {
         if let Some(pending) = begun
             && response.meta().tool().is_empty()
@@ -764,19 +773,15 @@ impl<M: Model> AgentLoop<M> {
             let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
             let missed = ToolError::conflict(error.message.clone());
             let missed = self.session().refuse(&call, missed);
-            self.note_decision(token, missed, is_approved);
+            self.note_decision(decision, missed);
             return response;
         }
-        self.note_decision(token, response, is_approved)
+        self.note_decision(decision, response)
     }
 
-    fn note_decision(
-        &mut self,
-        token: &str,
-        response: ToolResponse,
-        is_approved: bool,
-    ) -> ToolResponse {
-        let mark = self.session().decision_mark(token);
+    fn note_decision(&mut self, decision: &Decision, response: ToolResponse) -> ToolResponse {
+        let mark = self.session().decision_mark(decision.token());
+        let is_approved = decision.is_approval();
         let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
         if let Some(note) = note {
             self.add(Message::user(note));

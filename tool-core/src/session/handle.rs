@@ -571,6 +571,25 @@ impl Session {
         response
     }
 
+    /// Returns the call on which a person has decided, before the decision is carried out: nothing
+    /// runs, and the call waits on.
+    ///
+    /// # Errors
+    ///
+    /// The response that [`decide`](Self::decide) would give, if the decision cannot be carried
+    /// out: no call waits under its token, or its arguments are invalid.
+    pub async fn check_decision(
+        &self,
+        decision: &Decision,
+    ) -> Result<PendingCall, Box<ToolResponse>> {
+        let pending = confirm::pending_call(&self.0, decision.token()).await;
+        let pending = pending.map_err(|error| Box::new(confirm::response_without_call(error)))?;
+        if decision.is_approval() {
+            confirm::approved_arguments(&self.0, &pending, decision.arguments())?;
+        }
+        Ok(pending)
+    }
+
     /// Returns the call that waits under a token, for a person who wants to read all of it:
     /// [`payload`](PendingCall::payload) is the whole of what a summary shortens.
     ///

@@ -103,7 +103,9 @@ pub use crate::session::metrics::{
 pub use crate::session::model::{Model, ModelRequest, ToolChoice};
 pub use crate::session::model_info::ModelInfo;
 pub use crate::session::model_step::ModelStep;
-pub use crate::session::notes::{NOTE, decision_begun_note, decision_note, is_note, late_note};
+pub use crate::session::notes::{
+    NOTE, change_note, decision_begun_note, decision_note, is_note, late_note,
+};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::raw_turn::RawTurn;
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};

@@ -2,6 +2,7 @@
 
 use crate::call::{ErrorKind, ModelResult, ResultForm, ToolCall, ToolResponse};
 use crate::session::approvals::PendingCall;
+use crate::session::decision::Decision;
 use crate::session::message::Message;
 use crate::text::{characters, truncate};
 use serde_json::Value;
@@ -69,13 +70,7 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
         return None;
     }
     let result = response.for_model(ResultForm::Plain);
-    let approved = match response.meta().changed_arguments() {
-        None => "A person has approved it".to_owned(),
-        Some(arguments) => format!(
-            "A person has approved it with other arguments than yours, which are {}",
-            shortened(arguments)
-        ),
-    };
+    let approved = approval_with(response.meta().changed_arguments());
     let is_unknown = response
         .error()
         .is_some_and(|error| error.kind == ErrorKind::Unknown);
@@ -101,15 +96,28 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
 /// message of the user, waits until it is stored, and adds [`decision_note`] with the outcome later. If the process ends
 /// between them, [`lost_decisions`](crate::Session::lost_decisions) tells the next one.
 #[must_use]
-pub fn decision_begun_note(call: &PendingCall, is_approved: bool, mark: &str) -> String {
-    let begun = if is_approved { RUNS_NOW } else { REFUSED };
-    note_of_decision(mark, &call.call_id, &call.tool, begun)
+pub fn decision_begun_note(call: &PendingCall, decision: &Decision, mark: &str) -> String {
+    let begun = if decision.is_approval() {
+        approval_with(decision.arguments()) + RUNS_NOW
+    } else {
+        REFUSED.to_owned()
+    };
+    note_of_decision(mark, &call.call_id, &call.tool, &begun)
 }
 
 /// The ends of the notes about decisions that are about to be carried out.
-const RUNS_NOW: &str =
-    "A person has approved it, and it runs now. Its outcome follows in another note.";
+const RUNS_NOW: &str = ", and it runs now. Its outcome follows in another note.";
 const REFUSED: &str = "A person has refused it.";
+
+/// Says that a person has approved a call, perhaps with other arguments than the model's.
+fn approval_with(changed: Option<&str>) -> String {
+    match changed.map(shortened) {
+        None => "A person has approved it".to_owned(),
+        Some(arguments) => format!(
+            "A person has approved it with other arguments than yours, which are {arguments}"
+        ),
+    }
+}
 
 fn note_of_decision(mark: &str, call_id: &str, tool: &str, outcome: &str) -> String {
     let about = format!("waited for a person. {outcome}");
@@ -132,12 +140,11 @@ impl OpenDecision {
         let mark = mark_of(text)?;
         let about = text.get(mark.len()..)?.trim_start().strip_prefix(NOTE)?;
         let about = about.trim_start().strip_prefix("The call `")?;
-        let called = about
-            .strip_suffix(RUNS_NOW)
-            .map(|called| (called, true))
-            .or_else(|| about.strip_suffix(REFUSED).map(|called| (called, false)));
-        let (called, is_approved) = called?;
-        let called = called.strip_suffix("` waited for a person. ")?;
+        let (called, begun) = about.split_once("` waited for a person. ")?;
+        let is_approved = begun.ends_with(RUNS_NOW);
+        if !is_approved && begun != REFUSED {
+            return None;
+        }
         let (call_id, tool) = called.split_once("` of `")?;
         Some(Self {
             call: ToolCall::new(call_id, tool, ""),
@@ -168,6 +175,18 @@ pub(crate) fn open_decisions(messages: &[Message]) -> Vec<OpenDecision> {
         open.extend(OpenDecision::read(&text));
     }
     open
+}
+
+/// Returns the note that a person has approved a call with other arguments than the model's, and with
+/// which. Give it to the model beside the response, unless it gets a [`decision_note`]. Returns `None`
+/// for any other response.
+#[must_use]
+pub fn change_note(response: &ToolResponse) -> Option<String> {
+    let arguments = shortened(response.meta().changed_arguments()?);
+    Some(format!(
+        "{NOTE} A person has approved this call with other arguments than yours, which are {arguments}. This is the \
+         outcome of the call with these."
+    ))
 }
 
 /// The most characters of arguments in a note.

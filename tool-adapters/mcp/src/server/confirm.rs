@@ -24,7 +24,6 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
-use tool_core::call::Confirmation;
 use tool_core::text::hex;
 use tool_core::{CancellationToken, ErrorKind, Session, ToolError, ToolResponse};
 
@@ -59,12 +58,8 @@ pub(crate) async fn request(
     context: &ServerContext,
 ) -> McpResult<CallToolResponse> {
     let has_forms = Capabilities::of(context.client_capabilities()).has(Capability::Forms);
-    let Confirmation {
-        token,
-        summary,
-        digest,
-        ..
-    } = awaited.confirmation.clone();
+    let token = awaited.confirmation.token.clone();
+    let question = awaited.confirmation.question();
     let session = awaited.session.clone();
     let tool = awaited.tool.clone();
     let complete = |outcome: Option<ToolResponse>| {
@@ -88,13 +83,13 @@ pub(crate) async fn request(
         }
         let alias = session.token_alias(&token).unwrap_or_default();
         let request_state = format!("{alias}{SEPARATOR}{}", digest_of_call(call));
-        return Ok(require_input(request_state, requests(question(&summary, &digest))).into());
+        return Ok(require_input(request_state, requests(form(question))).into());
     }
     let asking = async {
         if has_forms {
             let answer = elicit(
                 context,
-                question(&summary, &digest),
+                form(question),
                 Some(state.settings.confirm_timeout),
             )
             .await;
@@ -197,7 +192,7 @@ pub(crate) async fn resume(
         return Err(no_pending_call());
     }
     let Some(answer) = answers.and_then(|mut answers| answers.remove(QUESTION)) else {
-        let asked = requests(question(&pending.summary(), &pending.digest()));
+        let asked = requests(form(pending.question()));
         return Ok(ControlFlow::Break(require_input(state, asked).into()));
     };
     let answer = serde_json::from_value::<ElicitResult>(answer).map_err(|_| {
@@ -245,7 +240,7 @@ pub(crate) async fn request_in_task(
 ) -> Option<ToolResponse> {
     let confirmation = response.meta().confirmation()?;
     let action = if shows_forms {
-        let question = question(&confirmation.summary, &confirmation.digest);
+        let question = form(confirmation.question());
         let answer = cancel
             .run_until_cancelled(ask(InputRequest::Elicitation(ElicitRequest::new(question))))
             .await;
@@ -312,10 +307,10 @@ fn requests(question: ElicitRequestParams) -> InputRequests {
 }
 
 /// Returns the question: a form without fields. Accepting it is the approval.
-fn question(summary: &str, digest: &str) -> ElicitRequestParams {
+fn form(question: String) -> ElicitRequestParams {
     ElicitRequestParams::FormElicitationParams {
         meta: None,
-        message: format!("Allow this call?\n\n{summary}\n\nArguments: {digest}"),
+        message: question,
         requested_schema: ElicitationSchema::new(BTreeMap::new()),
     }
 }

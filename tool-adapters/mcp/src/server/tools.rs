@@ -10,15 +10,15 @@ use rmcp::model::{
 };
 use serde::Serialize;
 use serde_json::Value;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::{Arc, OnceLock};
 use tool_adapters_providers::mcp::output_schema;
 use tool_adapters_providers::request::{embedded_data, name_of_data};
 use tool_adapters_providers::{Provider, declare};
 use tool_core::call::{OutputKind, ResultForm};
-use tool_core::session::SEARCH_TOOL;
+use tool_core::session::{SEARCH_TOOL, change_note};
 use tool_core::{Content, Session, ToolContext, ToolResponse};
 
 /// The declarations of a context, converted once.
@@ -227,13 +227,31 @@ pub(crate) fn complete<'a>(
         .tools()
         .function_tool(tool)
         .and_then(|tool| tool.definition().output());
+    let note = change_note(response);
     if let Some(original) = response.original() {
-        return CompletedCall::PassedOn(with_data_or_error(
-            original,
-            schema.is_some() && response.is_ok(),
-        ));
+        let result = with_data_or_error(original, schema.is_some() && response.is_ok());
+        return CompletedCall::PassedOn(match note {
+            Some(note) => Cow::Owned(with_note(&result, note)),
+            None => result,
+        });
     }
-    CompletedCall::Own(complete_own(schema, response))
+    let mut own = complete_own(schema, response);
+    own.content.extend(note.map(ContentBlock::text));
+    CompletedCall::Own(own)
+}
+
+/// Returns the result of another server with a further text. All else stays as the server has
+/// written it.
+fn with_note(result: &str, note: String) -> String {
+    let mut members =
+        serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(result).unwrap_or_default();
+    let content = members.get("content").map_or("[]", |content| content.get());
+    let mut parts = serde_json::from_str::<Vec<Box<RawValue>>>(content).unwrap_or_default();
+    parts.extend(to_raw_value(&ContentBlock::text(note)).ok());
+    if let Ok(content) = to_raw_value(&parts) {
+        members.insert("content".to_owned(), content);
+    }
+    serde_json::to_string(&members).unwrap_or_default()
 }
 
 /// Returns the result of another server. A client refuses a success without the structured content

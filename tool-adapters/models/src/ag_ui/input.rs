@@ -140,7 +140,13 @@ fn decisions(answers: &[ResumeEntry]) -> Result<AgentInput, InputError> {
             _ => None,
         };
         match approved {
-            Some(true) => decisions.push(Decision::approve(&answer.interrupt_id)),
+            Some(true) => {
+                let decision = Decision::approve(&answer.interrupt_id);
+                decisions.push(match answer.payload.get("editedArgs") {
+                    None | Some(Value::Null) => decision,
+                    Some(arguments) => decision.with_arguments(arguments),
+                });
+            }
             Some(false) => decisions.push(Decision::deny(&answer.interrupt_id)),
             None => problems.push(format!(
                 "resume entry {at}: expected the payload {{\"approved\": true}} or {{\"approved\": false}}"

@@ -279,10 +279,18 @@ fn interrupt(wanted: &ApprovalWanted) -> Value {
         "expiresAt": wanted.confirmation.expires_at,
         "responseSchema": {
             "type": "object",
-            "properties": {"approved": {"type": "boolean"}},
+            "properties": {
+                "approved": {"type": "boolean"},
+                "editedArgs": {"type": "object", "description": "The arguments to run, if they are others."},
+            },
             "required": ["approved"],
         },
-        "metadata": {"digest": wanted.confirmation.digest},
+        "metadata": {
+            "digest": wanted.confirmation.digest,
+            "tool": wanted.confirmation.tool,
+            "arguments": wanted.confirmation.arguments,
+            "reasons": wanted.confirmation.reasons,
+        },
     })
 }
 

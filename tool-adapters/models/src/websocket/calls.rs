@@ -5,16 +5,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tool_core::session::{Turn, decision_note};
+use tool_core::session::{Decision, Turn, decision_note};
 use tool_core::trace::SpanHandle;
 use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
-
-/// The decision of a person about a call that waits for approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Decision {
-    Approved,
-    Denied,
-}
 
 /// Work that has finished in the background.
 pub(crate) enum FinishedWork {
@@ -175,15 +168,12 @@ impl LiveCalls {
         });
     }
 
-    pub(crate) fn decide(&mut self, token: String, decision: Decision, agent: &SpanHandle) {
+    pub(crate) fn decide(&mut self, decision: Decision, agent: &SpanHandle) {
         let session = self.session.clone();
         self.work.spawn(agent.inside(async move {
-            let mark = session.decision_mark(&token);
-            let response = match decision {
-                Decision::Approved => session.approve(&token).await,
-                Decision::Denied => session.deny(&token).await,
-            };
-            let is_approved = decision == Decision::Approved;
+            let mark = session.decision_mark(decision.token());
+            let response = session.decide(&decision, None).await;
+            let is_approved = decision.is_approval();
             let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
             FinishedWork::Decision { response, note }
         }));

@@ -431,9 +431,7 @@ impl LiveTask {
                 self.send(messages.audio_end(), ResponseRequest::Now, connection);
             }
             HostInput::Raw(message) => connection.outgoing.push_json(&message),
-            HostInput::Decide(token, decision) => {
-                self.calls.decide(token, decision, &self.spans.agent);
-            }
+            HostInput::Decide(decision) => self.calls.decide(decision, &self.spans.agent),
             HostInput::Interrupt => {
                 self.calls.interrupt();
                 if let Some(cancel) = messages

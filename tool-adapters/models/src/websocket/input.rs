@@ -1,12 +1,11 @@
 //! The input of a live conversation: what the host sends to the provider and the session.
 
-use crate::websocket::calls::Decision;
 use serde_json::Value;
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tool_adapters_providers::{Host, RefusedParts};
 use tool_core::json::unless_too_deep;
-use tool_core::session::UserMessage;
+use tool_core::session::{Decision, UserMessage};
 
 /// Input of the host for the provider or the session.
 #[derive(Debug)]
@@ -16,7 +15,7 @@ pub(crate) enum HostInput {
     Audio(Vec<u8>),
     AudioEnd,
     Interrupt,
-    Decide(String, Decision),
+    Decide(Decision),
     Raw(Value),
 }
 
@@ -56,7 +55,7 @@ pub struct LiveInput {
 /// ```
 /// use tool_adapters::Provider;
 /// use tool_adapters::transport::websocket::{LiveInputError, LiveLoop, LiveModel};
-/// use tool_core::session::UserMessage;
+/// use tool_core::session::{Decision, UserMessage};
 ///
 /// # use tool_core::{Mode, Runtime, ToolContext};
 /// # #[tokio::main(flavor = "current_thread")]
@@ -125,7 +124,7 @@ impl LiveInput {
     ///
     /// ```no_run
     /// use tool_adapters::transport::websocket::{LiveInput, LiveInputError};
-    /// use tool_core::session::UserMessage;
+    /// use tool_core::session::{Decision, UserMessage};
     ///
     /// async fn show(input: &LiveInput, jpeg_in_base64: String) -> Result<(), LiveInputError> {
     ///     let message = UserMessage::new("Which flower is this?").image(jpeg_in_base64, "image/jpeg");
@@ -161,14 +160,19 @@ impl LiveInput {
     /// Approves a call that waits for confirmation, and runs it. The model is notified of the
     /// outcome.
     pub async fn approve(&self, token: impl Into<String>) -> Result<(), ConversationEnded> {
-        self.send(HostInput::Decide(token.into(), Decision::Approved))
-            .await
+        self.decide(Decision::approve(token)).await
     }
 
     /// Denies a call that waits for confirmation. The model is notified.
     pub async fn deny(&self, token: impl Into<String>) -> Result<(), ConversationEnded> {
-        self.send(HostInput::Decide(token.into(), Decision::Denied))
-            .await
+        self.decide(Decision::deny(token)).await
+    }
+
+    /// Approves or denies a call as a person has decided, whom the audit log names, perhaps with other
+    /// arguments. If these are invalid, [`LiveEvent::Answered`](super::LiveEvent::Answered) has every
+    /// problem, the model learns nothing, and the call waits on.
+    pub async fn decide(&self, decision: Decision) -> Result<(), ConversationEnded> {
+        self.send(HostInput::Decide(decision)).await
     }
 
     /// Sends a message in the provider's own form. A message that nests deeper than 128 is not
