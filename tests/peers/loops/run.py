@@ -12,7 +12,7 @@ BENCHMARKS = HERE.parents[2] / "BENCHMARKS.md"
 BEGIN, END = "<!-- agent loops: `just peers-loops` writes what follows -->\n", "<!-- agent loops end -->\n"
 WORKS = ["add", "create_event"]
 # The steps of a long conversation, and the conversations that are counted of it and of one with one step.
-STEPS, LONG, SHORT = 11, 40, 200
+STEPS, LONG, SHORT = 11, 12, 60
 # name of the contestant: its title, and the crate that has its version
 TITLES = {
     "ours": ("ours, `AgentLoop`", None),
