@@ -76,7 +76,7 @@ bench:
 bench-agents:
     cargo bench -p tests --features agents --bench agents
 
-# Measures how conversations are stored in SQLite: medians.
+# Measures how conversations are stored in SQLite: medians, and instructions (needs valgrind).
 bench-histories:
     cargo bench -p tool-adapters-stores --features sqlite --bench histories
 
@@ -150,6 +150,11 @@ soak-agents seconds="60":
 # Measures this project beside a floor and other frameworks, and prints one table. `just peers floor ours` measures these two.
 peers *args:
     python3 tests/peers/run.py {{args}}
+
+# Measures and checks the agent loops of this project and of others, and writes the tables into BENCHMARKS.md (needs valgrind).
+# `just peers-loops adk` does one, `just peers-loops --tables` writes the tables anew.
+peers-loops *args:
+    python3 tests/peers/loops/run.py {{args}}
 
 # Compares instruction counts, compile time and sizes with tests/peers/counts.json (needs valgrind). `just speed --write REASON` records them.
 [positional-arguments]
