@@ -417,7 +417,7 @@ impl<M: Model> AgentLoop<M> {
     /// the response has every problem, the history stays as it is, and the call waits on.
     pub async fn decide(&mut self, decision: &Decision) -> ToolResponse {
         let span = self.span();
-        let response = span.inside(self.carry_out(decision, None)).await;
+        let response = span.inside(self.carry_out_one(decision, None)).await;
         span.end();
         response
     }
@@ -622,7 +622,7 @@ impl<M: Model> AgentLoop<M> {
         let mut invalid = None;
         let mut has_decided = decisions.is_empty();
         for decision in decisions {
-            let response = self.carry_out(decision, events).await;
+            let response = self.carry_out_one(decision, events).await;
             let waited = !response.meta().tool().is_empty();
             has_decided |= waited;
             match response.error().filter(|_| !waited) {
@@ -714,7 +714,7 @@ impl<M: Model> AgentLoop<M> {
     }
 
     /// Carries out a decision, and adds its outcome to the history.
-    async fn carry_out(
+    async fn carry_out_one(
         &mut self,
         decision: &Decision,
         events: Option<&EventSender>,

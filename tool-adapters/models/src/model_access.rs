@@ -224,7 +224,7 @@ pub(crate) struct ModelAccess {
     /// provider.
     pub(crate) key_header: Option<(&'static str, &'static str)>,
     /// The region that the program has set, or that was found with its credentials.
-    region: Arc<OnceLock<String>>,
+    pub(crate) region: Arc<OnceLock<String>>,
     /// The credentials with which requests are signed in place of a key.
     #[cfg(feature = "aws")]
     pub(crate) aws: Option<AwsAccess>,

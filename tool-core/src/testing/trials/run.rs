@@ -119,6 +119,7 @@ fn problems_of_ending(ending: &Ending, trial: &Trial) -> Vec<String> {
         ReplyFinish::Length => "it reached its limit of tokens",
         ReplyFinish::Withheld => "the provider withheld it",
         ReplyFinish::Refused => "the model refused",
+        ReplyFinish::Blocked => "a guard refused the message or the answer",
         ReplyFinish::StepLimit => "the model had as many steps as the policy allows",
         ReplyFinish::Budget => "a budget of the session is used up",
         ReplyFinish::Paused => "the provider paused it too often",

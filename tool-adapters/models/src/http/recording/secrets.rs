@@ -6,8 +6,8 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 use std::borrow::Cow;
-use tool_adapters_http::api_key::percent_encoded;
 use tool_adapters_http::base_url::is_secret_name;
+use tool_adapters_providers::hosted::percent_encode;
 use tool_core::trace::Redaction;
 use zeroize::Zeroizing;
 
@@ -104,7 +104,7 @@ impl Secrets {
         }
         let quoted = Value::from(text).to_string();
         let quoted = quoted.trim_matches('"');
-        for form in [text, &percent_encoded(text), quoted] {
+        for form in [text, &percent_encode(text), quoted] {
             if !self.0.iter().any(|known| **known == form) {
                 self.0.push(Zeroizing::new(form.to_owned()));
             }
@@ -161,10 +161,10 @@ impl Secrets {
             let value = if is_secret_name(&name) {
                 MARK.to_owned()
             } else {
-                percent_encoded(&self.hide(&value))
+                percent_encode(&self.hide(&value))
             };
             path.push(separator);
-            path.push_str(&percent_encoded(&name));
+            path.push_str(&percent_encode(&name));
             path.push('=');
             path.push_str(&value);
             separator = '&';
