@@ -8,9 +8,13 @@ use genai::{Client, Error, ModelIden, ModelSpec, Result, webc};
 use std::ops::Deref;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use tool_adapters_http::biller::biller_of_url;
 use tool_adapters_http::observed_call::refused;
 use tool_core::ToolError;
 use tool_core::trace::{self, ModelUsage, SpanHandle, SpanKind, TokenUsage};
+
+/// The attribute for the provider.
+const PROVIDER: &str = "gen_ai.provider.name";
 
 /// Gives each chat of a client a span, as our own models have one: with its model, usage, cost, error and time.
 ///
@@ -25,7 +29,7 @@ use tool_core::trace::{self, ModelUsage, SpanHandle, SpanKind, TokenUsage};
 /// use tool_adapters::interop::genai::observe;
 ///
 /// # async fn ask() -> genai::Result<()> {
-/// let client = observe(Client::default());
+/// let client = observe(Client::new()?);
 /// let response = client.exec_chat("gpt-5-mini", ChatRequest::from_user("Hello"), None).await?;
 /// # let _ = response;
 /// # Ok(())
@@ -60,12 +64,15 @@ impl ObservedClient {
     ) -> Result<ChatResponse> {
         let model = model.into();
         let span = open(&model);
+        let biller = biller_of_target(&model);
         let asked = self.client.exec_chat(model, request, options);
         let asked = span.inside(asked).await;
         match &asked {
             Ok(response) => {
-                span.run(|| trace::record(usage_of_response(response)));
-                set_provider(&span, &response.model_iden);
+                let biller = biller.unwrap_or_else(|| biller_of_model(&response.model_iden));
+                let used = usage_of_response(response).provider(biller);
+                span.attribute(PROVIDER, biller);
+                span.run(|| trace::record(used));
                 span.end();
             }
             Err(error) => span.fail_with(&failure(error)),
@@ -82,16 +89,19 @@ impl ObservedClient {
     ) -> Result<ObservedStreamResponse> {
         let model = model.into();
         let span = open(&model);
+        let biller = biller_of_target(&model);
         let options = options.cloned().unwrap_or_default();
         let options = options.with_capture_usage(true);
         let asked = self.client.exec_chat_stream(model, request, Some(&options));
         match span.inside(asked).await {
             Ok(response) => {
-                set_provider(&span, &response.model_iden);
+                let biller = biller.unwrap_or_else(|| biller_of_model(&response.model_iden));
+                span.attribute(PROVIDER, biller);
                 Ok(ObservedStreamResponse {
                     stream: ObservedStream {
                         stream: response.stream,
                         model: response.model_iden.clone(),
+                        biller,
                         span: Some(span),
                     },
                     model_iden: response.model_iden,
@@ -118,6 +128,8 @@ pub struct ObservedStreamResponse {
 pub struct ObservedStream {
     stream: ChatStream,
     model: ModelIden,
+    /// The provider that bills the request.
+    biller: &'static str,
     /// `None` once the span is closed. Dropping it closes it as cancelled.
     span: Option<SpanHandle>,
 }
@@ -128,7 +140,9 @@ impl ObservedStream {
             return;
         };
         let usage = end.captured_usage.as_ref();
-        let mut used = used(&self.model, usage.map(tokens).unwrap_or_default());
+        let model = self.model.model_name.to_string();
+        let mut used = ModelUsage::new(model, usage.map(tokens).unwrap_or_default());
+        used = used.provider(self.biller);
         used.response_id.clone_from(&end.captured_response_id);
         span.run(|| trace::record(used));
         span.end();
@@ -181,27 +195,32 @@ fn open(model: &ModelSpec) -> SpanHandle {
     SpanHandle::open_if_wanted(SpanKind::Llm, name)
 }
 
-fn set_provider(span: &SpanHandle, model: &ModelIden) {
-    span.attribute("gen_ai.provider.name", provider(model));
+/// Returns the provider that bills requests to the URL of a model, if the program names a URL that a price table knows.
+fn biller_of_target(model: &ModelSpec) -> Option<&'static str> {
+    match model {
+        ModelSpec::Target(target) => biller_of_url(target.endpoint.base_url()),
+        ModelSpec::Name(_) | ModelSpec::Iden(_) => None,
+    }
 }
 
 /// Returns the provider of a model, as price tables name it.
-fn provider(model: &ModelIden) -> &'static str {
+fn biller_of_model(model: &ModelIden) -> &'static str {
     match model.adapter_kind.as_lower_str() {
-        "gemini" => "google",
+        "bedrock_api" | "bedrock_sigv4" => "aws",
+        "bigmodel" => "zhipuai",
+        "gemini" | "gemini_ix" | "vertex" => "google",
+        "github_copilot" => "github-copilot",
+        "kimi" | "moonshot" => "moonshotai",
+        "open_router" => "openrouter",
         "openai_resp" => "openai",
-        "bedrock_api" => "aws",
         "xai" => "x-ai",
         name => name,
     }
 }
 
-fn used(model: &ModelIden, usage: TokenUsage) -> ModelUsage {
-    ModelUsage::new(model.model_name.to_string(), usage).provider(provider(model))
-}
-
 fn usage_of_response(response: &ChatResponse) -> ModelUsage {
-    let mut used = used(&response.provider_model_iden, tokens(&response.usage));
+    let model = response.provider_model_iden.model_name.to_string();
+    let mut used = ModelUsage::new(model, tokens(&response.usage));
     used.response_id.clone_from(&response.response_id);
     for call in response.tool_calls() {
         used = used.tool_call(call.call_id.clone(), call.fn_name.clone());
@@ -243,7 +262,10 @@ fn failure(error: &Error) -> ToolError {
         Error::WebModelCall { webc_error, .. } | Error::WebAdapterCall { webc_error, .. } => {
             web_failure(webc_error)
         }
-        Error::WebStream { .. } => ToolError::transient("the answer broke off"),
+        Error::WebStream { error, .. } => {
+            let refusal = error.downcast_ref::<Error>();
+            refusal.map_or_else(|| ToolError::transient("the answer broke off"), failure)
+        }
         Error::ChatResponse { body, .. } => {
             let body = body.to_string();
             let message = tool_adapters_http::error_body::error_message(body.as_bytes());

@@ -11,7 +11,7 @@ use genai::{Client, ModelIden, ServiceTarget};
 use tool_core::trace::{self, SpanStatus};
 
 fn client() -> ObservedClient {
-    observe(Client::default())
+    observe(Client::new().expect("a client"))
 }
 
 fn target(server: &Server) -> ServiceTarget {
@@ -34,14 +34,19 @@ async fn whole_answer_has_its_usage_and_cost() {
     let asked = client.exec_chat(target(&server), request(), None);
     let answer = collector.run(trace::agent("clerk", asked)).await;
     assert_eq!(answer.expect("an answer").first_text(), Some("Hi"));
-    assert_eq!(seen(&collector), [SeenCall::complete()]);
-    assert_eq!(collector.report().outline(), "agent:clerk > llm:gpt-5");
+    let expected = SeenCall {
+        provider: Some("openai".to_owned()),
+        ..SeenCall::complete()
+    };
+    assert_eq!(seen(&collector), [expected]);
+    assert_eq!(collector.report().outline(), "agent:clerk > llm");
 }
 
 /// The model of a stream is that of the request, as genai tells no other.
 fn streamed() -> SeenCall {
     SeenCall {
         model: Some("gpt-5".to_owned()),
+        provider: Some("openai".to_owned()),
         ..SeenCall::complete()
     }
 }
@@ -99,7 +104,7 @@ async fn refused_request_fails_its_span() {
     let call = seen(&collector).remove(0);
     assert_eq!(call.status, SpanStatus::Error);
     assert_eq!(call.error.as_deref(), Some("RATE_LIMIT"));
-    let json = collector.report().to_json().to_string();
+    let json = collector.report().to_json();
     assert!(
         json.contains("no such thing") && !json.contains("canary"),
         "{json}"

@@ -32,6 +32,8 @@ struct SeenCall {
     cost: Cost,
     /// The model that the answer names.
     model: Option<String>,
+    /// The provider, which the address of the test's server does not tell.
+    provider: Option<String>,
 }
 
 impl SeenCall {
@@ -44,6 +46,7 @@ impl SeenCall {
             tokens: (9, 2),
             cost: Cost::micros(11),
             model: Some("gpt-5-2025".to_owned()),
+            provider: None,
         }
     }
 
@@ -57,6 +60,7 @@ impl SeenCall {
             tokens: (usage.input, usage.output),
             cost: span.own_cost(),
             model: used.map(|used| used.model.to_string()),
+            provider: used.and_then(|used| Some(used.provider.as_ref()?.to_string())),
         }
     }
 }
