@@ -20,7 +20,7 @@ pub const ARROWS: [Arrows; 15] = [
     ),
     (
         "tool-adapters-interop",
-        &["tool-adapters-providers", "tool-core"],
+        &["tool-adapters-http", "tool-adapters-providers", "tool-core"],
     ),
     (
         "tool-adapters-models",

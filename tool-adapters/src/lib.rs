@@ -23,6 +23,7 @@
 //! | `async-openai` | [`interop::async_openai`] | 1.89 |
 //! | `genai` | [`interop::genai`] | 1.89 |
 //! | `rig` | [`interop::rig`] | 1.95 |
+//! | `observe` | spans for the model calls of the clients that are on: `observe` of [`interop`] | 1.89 |
 //! | `metrics` | [`telemetry::prometheus`] | 1.89 |
 //! | `inspector` | [`inspector`]: a page that tries and watches tools; has `metrics` | 1.89 |
 //! | `otel` | [`telemetry::otel`]: spans and metrics over OTLP | 1.89 |
@@ -76,7 +77,7 @@ pub use tool_adapters_openapi as openapi;
 #[doc(inline)]
 pub use tool_adapters_stores as stores;
 
-/// Conversions to and from the types of other crates.
+/// Conversions to and from the types of other crates, and spans for the model calls of their clients.
 pub mod interop {
     #[cfg(feature = "reqwest-middleware")]
     #[doc(inline)]

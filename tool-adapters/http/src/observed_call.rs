@@ -173,7 +173,7 @@ mod tests {
         b"data: {\"id\":\"r\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
     const DONE: &[u8] = b"data: [DONE]\n\n";
 
-    /// What a span shows: its label, its status, its error, and its input tokens.
+    /// Returns what a span shows: its label, its status, its error, and its input tokens.
     fn seen(work: impl FnOnce(ObservedCall)) -> (String, SpanStatus, Option<String>, u64) {
         let collector = Collector::new();
         collector.run_sync(|| work(ObservedCall::begin("POST", URL, REQUEST).expect("a model")));

@@ -41,7 +41,7 @@ pub struct Observer {
     error: Option<ProtocolError>,
 }
 
-/// What an observer has read.
+/// The usage and the error of a response, as an observer has read them.
 pub(crate) struct Observed {
     pub(crate) used: Option<ModelUsage>,
     pub(crate) error: Option<ProtocolError>,

@@ -53,6 +53,9 @@ use serde::de::DeserializeOwned;
 use tool_adapters_providers::{Declarations, Provider, protocol};
 use tool_core::{ToolCall, ToolResponse};
 
+#[cfg(feature = "observe")]
+pub use crate::observe::openai_client::{ObservedService, observe, observe_over};
+
 /// Converts declarations for [`Provider::OpenAiChat`] into the `tools` of a Chat Completions
 /// request.
 pub fn chat_tools(declared: &Declarations) -> Result<Vec<ChatCompletionTools>, ConvertError> {

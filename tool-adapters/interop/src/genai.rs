@@ -46,6 +46,11 @@ use tool_adapters_providers::{Declarations, Provider};
 use tool_core::call::ResultForm;
 use tool_core::{ToolCall, ToolResponse};
 
+#[cfg(feature = "observe")]
+pub use crate::observe::genai_client::{
+    ObservedClient, ObservedStream, ObservedStreamResponse, observe,
+};
+
 /// The providers whose declarations `genai` sends unchanged.
 pub(crate) const PROVIDERS: &[Provider] = &[
     Provider::OpenAiChat,

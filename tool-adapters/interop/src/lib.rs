@@ -1,4 +1,4 @@
-//! Conversions to and from the types of other crates.
+//! Conversions to and from the types of other crates, and spans for the model calls of their clients.
 
 #[cfg(feature = "async-openai")]
 pub mod async_openai;
@@ -8,6 +8,8 @@ mod convert;
 mod error;
 #[cfg(feature = "genai")]
 pub mod genai;
+#[cfg(feature = "observe")]
+mod observe;
 #[cfg(feature = "rig")]
 pub mod rig;
 

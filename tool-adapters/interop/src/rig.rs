@@ -44,6 +44,9 @@ use tool_core::call::ResultForm;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::{Content, ErrorKind, Session, ToolCall, ToolDefinition, ToolResponse};
 
+#[cfg(feature = "observe")]
+pub use crate::observe::rig_client::{ObservedHttp, observe};
+
 /// Converts the tools that a session's model may see, for a model of `provider`.
 ///
 /// `rig` sends names and schemas nearly unchanged, so they are declared for `provider`. Provider

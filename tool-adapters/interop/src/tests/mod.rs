@@ -6,5 +6,12 @@ mod async_openai;
 mod convert;
 #[cfg(feature = "genai")]
 mod genai;
+#[cfg(all(
+    feature = "observe",
+    feature = "async-openai",
+    feature = "genai",
+    feature = "rig"
+))]
+mod observe;
 #[cfg(feature = "rig")]
 mod rig;

@@ -1,4 +1,4 @@
-//! AWS credentials: where they come from, and how long they are used.
+//! AWS credentials: their origin, and how long they are used.
 
 #[cfg(feature = "aws-config")]
 use aws_config::{BehaviorVersion, SdkConfig};
@@ -23,7 +23,7 @@ const USE_TIME: Duration = Duration::from_secs(15 * 60);
 const NOT_FOUND: &str = "no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, log in to the \
      profile of AWS_PROFILE, give the machine a role, or pass credentials to `AwsBedrock::with_credentials`";
 
-/// Where credentials come from.
+/// The origin of credentials.
 pub(crate) enum CredentialsSource {
     /// A provider of the program.
     Provider(SharedCredentialsProvider),

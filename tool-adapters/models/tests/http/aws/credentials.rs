@@ -210,7 +210,7 @@ async fn no_debug_form_and_no_span_shows_credentials() {
     let replies = collector
         .run(async { [agent.prompt("Hi").await, agent.prompt("Hi").await] })
         .await;
-    let spans = collector.report().to_json().to_string();
+    let spans = collector.report().to_json();
     let model = agent.model_mut();
     let shown = format!("{bedrock:?} {model:?} {replies:?} {spans}");
     assert!(replies[0].error.is_none() && replies[1].error.is_some());
