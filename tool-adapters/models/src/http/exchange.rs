@@ -7,7 +7,7 @@ use crate::http::failure::RequestFailure;
 use crate::http::recording::{Recording, SendError};
 use crate::model_access::ModelAccess;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, RequestBuilder, Response, Url};
+use reqwest::{Client, Response, Url};
 use std::time::Duration;
 use tokio::task::yield_now;
 use tokio::time::{Instant, timeout_at};
@@ -352,7 +352,23 @@ impl Exchange<'_> {
             .post(self.endpoint.url.clone())
             .headers(headers)
             .body(body.to_owned());
-        let mut response = self.with_timeout(self.transmit(request)).await??;
+        let hidden = Some(&self.endpoint.hidden);
+        let of_network = |error| RequestFailure::from_transport(&error, hidden);
+        let mut response = match self.recording {
+            None => self
+                .with_timeout(request.send())
+                .await?
+                .map_err(of_network)?,
+            Some(recording) => {
+                let sent = recording.send(request, &self.endpoint.url);
+                self.with_timeout(sent)
+                    .await?
+                    .map_err(|error| match error {
+                        SendError::Network(error) => of_network(error),
+                        SendError::Replay(error) => RequestFailure::permanent(error),
+                    })?
+            }
+        };
         trace::attribute(STATUS_CODE, response.status().as_u16());
         if response.status().is_success() {
             return Ok(response);
@@ -375,20 +391,6 @@ impl Exchange<'_> {
             return Err(signer.explain(failure, response.headers()));
         }
         Err(failure)
-    }
-
-    /// Sends a request over the network, or to a recording.
-    async fn transmit(&self, request: RequestBuilder) -> Result<Response, RequestFailure> {
-        let hidden = Some(&self.endpoint.hidden);
-        let Some(recording) = self.recording else {
-            let sent = request.send().await;
-            return sent.map_err(|error| RequestFailure::from_transport(&error, hidden));
-        };
-        let sent = recording.send(request, &self.endpoint.url).await;
-        sent.map_err(|error| match error {
-            SendError::Network(error) => RequestFailure::from_transport(&error, hidden),
-            SendError::Replay(error) => RequestFailure::permanent(error),
-        })
     }
 
     async fn chunk(

@@ -656,7 +656,8 @@ impl Model for HttpModel {
             host = self.server_host();
         }
         let structured = self.wants_structured_output(&request, &host);
-        let answer = self.ask_with_files(request, structured, &host, deadline);
+        // The compiler limits the depth of futures inside each other, and the program has its own.
+        let answer = Box::pin(self.ask_with_files(request, structured, &host, deadline));
         let failure = match answer.await {
             Ok(step) => return Ok(step),
             Err(failure) => failure,
@@ -666,10 +667,8 @@ impl Model for HttpModel {
             return Err(failure.error);
         }
         tracing::warn!(provider = %self.provider, error = %failure.error, "the server takes no form of the answer here");
-        let step = self
-            .ask_with_files(request, false, &host, deadline)
-            .await
-            .map_err(|failure| failure.error)?;
+        let step = Box::pin(self.ask_with_files(request, false, &host, deadline));
+        let step = step.await.map_err(|failure| failure.error)?;
         self.transport.refuses_structured_output = true;
         Ok(step)
     }

@@ -41,7 +41,8 @@ pub(crate) async fn run_once<M: Model>(
     let ending = match catch_unwind(AssertUnwindSafe(model)) {
         Err(panic) => Ending::Panicked(of_panic(panic)),
         Ok(model) => {
-            let asking = ask(trial, session, model, &mut history);
+            // Futures inside each other are deep for the compiler, and the caller has its own.
+            let asking = Box::pin(ask(trial, session, model, &mut history));
             let asking = trace::agent(trial.name.clone(), asking);
             collector.run(asking).await
         }

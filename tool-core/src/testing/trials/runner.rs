@@ -65,7 +65,7 @@ impl Trial {
             };
             outcome.mistakes = self.expected.mistakes(&session);
             if outcome.mistakes.is_empty() {
-                let run = run_once(self, &session, run, || model(run)).await;
+                let run = Box::pin(run_once(self, &session, run, || model(run))).await;
                 outcome.runs.push(run);
             }
             session.end().await;

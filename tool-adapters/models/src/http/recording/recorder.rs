@@ -6,6 +6,7 @@ use super::error::RecordingError;
 use super::file::{self, SentRequest};
 use super::replay::{Replay, ReplayRules};
 use super::secrets::Secrets;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use reqwest::{Request, RequestBuilder, Response, Url};
 use serde_json::Value;
@@ -209,12 +210,17 @@ impl Recording {
         }
     }
 
-    /// Sends a request and writes down its answer, or answers it from the file.
-    pub(crate) async fn send(
-        &self,
+    /// Sends a request and writes down its answer, or answers it from the file. The future is in a
+    /// box, so that a request without a recording has nothing of it.
+    pub(crate) fn send<'a>(
+        &'a self,
         request: RequestBuilder,
-        url: &Url,
-    ) -> Result<Response, SendError> {
+        url: &'a Url,
+    ) -> BoxFuture<'a, Result<Response, SendError>> {
+        Box::pin(self.exchange(request, url))
+    }
+
+    async fn exchange(&self, request: RequestBuilder, url: &Url) -> Result<Response, SendError> {
         let (client, request) = request.build_split();
         let request = request.map_err(SendError::Network)?;
         let secrets = Secrets::of(url, request.headers(), &self.hidden);
