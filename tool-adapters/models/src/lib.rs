@@ -12,6 +12,7 @@
 
 pub mod ag_ui;
 pub mod agent;
+mod agent_handoffs;
 mod agent_input;
 mod agent_streams;
 mod conversation_log;

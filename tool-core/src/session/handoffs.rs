@@ -248,14 +248,16 @@ impl Handoffs {
         self.name_at(0)
     }
 
-    /// Goes on with the agent that spoke last in this conversation. Without a handoff to an agent
-    /// that is known, it is the first one.
+    /// Goes on with the agent that spoke last in this conversation. Changes nothing if no note in
+    /// it names an agent that is known.
     pub fn resume(&self, history: &[Message]) {
         let named = history.iter().rev().find_map(|message| match message {
             Message::User(said) => self.index_in_note(&said.text()),
             _ => None,
         });
-        self.state.lock().active = named.unwrap_or(0);
+        if let Some(named) = named {
+            self.state.lock().active = named;
+        }
     }
 
     /// Takes the handoff of a call that no loop has made, for example of an approved one. Returns a

@@ -136,6 +136,10 @@ impl RunState {
                 name: "late_answer",
                 value: json!({"toolCallId": call_id, "isEnd": is_end, "content": text_of(&response)}),
             }),
+            AgentEvent::Handoff { from, to } => events.push(RunEvent::Custom {
+                name: "handoff",
+                value: json!({"from": from, "to": to}),
+            }),
             AgentEvent::Blocked { message, .. } => {
                 // A text of its own, which every front end shows.
                 self.close(&mut events);
