@@ -97,7 +97,7 @@ pub use crate::open_agent_error::OpenAgentError;
 pub use crate::sub_agent::SubAgent;
 pub use tool_core::session::{AgentEvent, AgentStream, Decision};
 
-use crate::agent_handoffs::{AgentModel, place_of_model};
+use crate::agent_models::{AgentModel, place_of_model};
 use crate::conversation_log::ConversationLog;
 use crate::history_keeper::HistoryKeeper;
 use crate::host_text::join_instructions;

@@ -1,45 +1,9 @@
 //! The agents between which a conversation is handed over.
 
 use crate::agent::AgentLoop;
-use std::fmt;
+use crate::agent_models::{AgentModel, FIRST};
 use tool_core::ToolContext;
 use tool_core::session::{HandoffAgent, Handoffs, Model};
-
-/// The name of the agent that speaks first, if the host gives none.
-pub(crate) const FIRST: &str = "agent";
-
-/// A model that belongs to one agent.
-pub(crate) struct AgentModel<M> {
-    agent: String,
-    model: M,
-}
-
-impl<M> AgentModel<M> {
-    pub(crate) fn model_mut(&mut self) -> &mut M {
-        &mut self.model
-    }
-
-    pub(crate) fn model(&self) -> &M {
-        &self.model
-    }
-}
-
-impl<M> fmt::Debug for AgentModel<M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("AgentModel")
-            .field("agent", &self.agent)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Returns the place of the model that belongs to the agent which speaks.
-pub(crate) fn place_of_model<M>(
-    models: &[AgentModel<M>],
-    handoffs: Option<&Handoffs>,
-) -> Option<usize> {
-    let active = handoffs?.active();
-    models.iter().position(|model| model.agent == active)
-}
 
 /// # Handoffs
 impl<M: Model> AgentLoop<M> {
@@ -105,11 +69,8 @@ impl<M: Model> AgentLoop<M> {
         model: M,
     ) -> Self {
         let name = name.into();
-        self.models.retain(|own| own.agent != name);
-        self.models.push(AgentModel {
-            agent: name.clone(),
-            model,
-        });
+        self.models.retain(|own| !own.belongs_to(&name));
+        self.models.push(AgentModel::new(&name, model));
         self.agent(name, agent)
     }
 
