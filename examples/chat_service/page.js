@@ -79,6 +79,10 @@ class ReplyView {
         return;
       case "approval_wanted":
         return showApproval(event);
+      case "handoff":
+        this.open = null;
+        add("call", `${event.to} goes on`);
+        return;
       case "blocked":
         return this.piece("assistant", event.message);
       case "finished":

@@ -74,8 +74,8 @@ pub mod trace;
 #[cfg(feature = "agents")]
 pub use agents::Agents;
 pub use call::{
-    CancellationToken, Content, ErrorKind, FromRunContext, Intent, Mode, Progress, ResultExt,
-    RunContext, ToolCall, ToolError, ToolOutput, ToolResponse, UserData,
+    CancellationToken, Content, ErrorKind, FromRunContext, Handoff, Intent, Mode, Progress,
+    ResultExt, RunContext, ToolCall, ToolError, ToolOutput, ToolResponse, UserData,
 };
 pub use registry::{Registry, RegistryErrors, ToolContext};
 pub use schema::timestamp::Timestamp;

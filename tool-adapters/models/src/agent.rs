@@ -52,6 +52,11 @@
 //! a tool answers its call, and the model goes on. The later updates and the result reach the model as notes, in the next step or
 //! at the beginning of the next reply.
 //!
+//! # Several agents
+//!
+//! [`SubAgent`] is an agent that another one calls as a tool. [`agent`](AgentLoop::agent) adds one
+//! to which a tool hands the conversation.
+//!
 //! # Spans
 //!
 //! Each reply and each approval is an `agent` span with the name of [`named`](AgentLoop::named). It
@@ -92,6 +97,7 @@ pub use crate::open_agent_error::OpenAgentError;
 pub use crate::sub_agent::SubAgent;
 pub use tool_core::session::{AgentEvent, AgentStream, Decision};
 
+use crate::agent_models::{AgentModel, place_of_model};
 use crate::conversation_log::ConversationLog;
 use crate::history_keeper::HistoryKeeper;
 use crate::host_text::join_instructions;
@@ -105,9 +111,9 @@ use tool_core::call::ErrorBody;
 use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
-    EventSender, History, Keep, Message, MessageLog, Model, ModelInfo, ModelRequest, ModelStep,
-    OpenError, PendingCall, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened, Turn,
-    TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_begun_note, decision_note,
+    EventSender, Handoffs, History, Keep, Message, MessageLog, Model, ModelInfo, ModelRequest,
+    ModelStep, OpenError, PendingCall, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened,
+    Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_begun_note, decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{
@@ -148,8 +154,12 @@ use tool_core::{
 #[must_use]
 pub struct AgentLoop<M> {
     model: M,
-    name: Option<Cow<'static, str>>,
+    pub(crate) name: Option<Cow<'static, str>>,
     instructions: String,
+    /// The agents of the conversation. `None` if there is one only.
+    pub(crate) handoffs: Option<Handoffs>,
+    /// The models of the agents that have one of their own.
+    pub(crate) models: Vec<AgentModel<M>>,
     history: History,
     keeper: HistoryKeeper,
     interrupt: InterruptHandle,
@@ -226,6 +236,8 @@ impl<M: Model> AgentLoop<M> {
             model,
             name: None,
             instructions,
+            handoffs: None,
+            models: Vec::new(),
             history,
             keeper: HistoryKeeper::default(),
             interrupt,
@@ -243,7 +255,8 @@ impl<M: Model> AgentLoop<M> {
         self.in_turn = true;
     }
 
-    /// Sets the instructions for the model, which precede the guides of the tools.
+    /// Sets the instructions for the model, which precede the guides of the tools. Other
+    /// [agents](Self::agent) have their own.
     pub fn instructions(self, text: impl Into<String>) -> Self {
         Self {
             instructions: text.into(),
@@ -253,11 +266,13 @@ impl<M: Model> AgentLoop<M> {
 
     /// Sets the name of the agent in spans and totals. Defaults to `agent`. An agent with a name
     /// always has spans.
-    pub fn named(self, name: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            name: Some(name.into()),
-            ..self
+    pub fn named(mut self, name: impl Into<Cow<'static, str>>) -> Self {
+        let name = name.into();
+        self.name = Some(name.clone());
+        if self.handoffs.is_none() {
+            return self;
         }
+        self.change_handoffs(|handoffs| handoffs.first_named(name))
     }
 
     /// Keeps the history within a limit: before each step, the oldest part of a longer one is
@@ -480,17 +495,20 @@ impl<M: Model> AgentLoop<M> {
     }
 
     /// Replaces the model. The history stays. Parts in the old provider's own form are kept for
-    /// that provider; the new model reads texts, calls and results.
+    /// that provider; the new model reads texts, calls and results. An agent with a
+    /// [model of its own](Self::agent_with_model) keeps it.
     pub fn set_model(&mut self, model: M) {
         self.model = model;
         self.keeper.forget_measured();
     }
 
-    /// Returns the same conversation with a model of another type.
+    /// Returns the same conversation with a model of another type. It is the model of all agents,
+    /// since those of the earlier type are dropped.
     pub fn with_model<N: Model>(self, model: N) -> AgentLoop<N> {
         let Self {
             name,
             instructions,
+            handoffs,
             history,
             mut keeper,
             interrupt,
@@ -505,6 +523,8 @@ impl<M: Model> AgentLoop<M> {
             model,
             name,
             instructions,
+            handoffs,
+            models: Vec::new(),
             history,
             keeper,
             interrupt,
@@ -551,10 +571,12 @@ impl<M: Model> AgentLoop<M> {
     }
 
     fn span(&self) -> SpanHandle {
-        let Some(name) = &self.name else {
-            return SpanHandle::open_if_wanted(SpanKind::Agent, "agent");
-        };
-        SpanHandle::open(SpanKind::Agent, name.clone())
+        let active = self.active_agent().to_owned();
+        if self.name.is_some() {
+            SpanHandle::open(SpanKind::Agent, active)
+        } else {
+            SpanHandle::open_if_wanted(SpanKind::Agent, active)
+        }
     }
 
     /// Returns the reply to an input inside the agent's span.
@@ -670,12 +692,21 @@ impl<M: Model> AgentLoop<M> {
     }
 
     async fn reply(&mut self, options: ReplyOptions<'_>, events: Option<EventSender>) -> Reply {
-        let mut model = self
-            .interrupt
-            .wrap(&mut self.model, &mut self.keeper, &self.instructions);
+        let handoffs = self.handoffs.as_ref();
+        let mut model = self.interrupt.wrap(InterruptibleParts {
+            model: &mut self.model,
+            models: &mut self.models,
+            handoffs,
+            keeper: &mut self.keeper,
+            instructions: &self.instructions,
+        });
         let session = &self.interrupt.session;
         let options = match events {
             Some(events) => options.events(events),
+            None => options,
+        };
+        let options = match handoffs {
+            Some(handoffs) => options.handoffs(handoffs),
             None => options,
         };
         let options = match &mut self.log {
@@ -697,11 +728,20 @@ impl<M: Model> AgentLoop<M> {
     where
         T: DeserializeOwned + JsonSchema + Send + 'static,
     {
-        let mut model = self
-            .interrupt
-            .wrap(&mut self.model, &mut self.keeper, &self.instructions);
+        let handoffs = self.handoffs.as_ref();
+        let mut model = self.interrupt.wrap(InterruptibleParts {
+            model: &mut self.model,
+            models: &mut self.models,
+            handoffs,
+            keeper: &mut self.keeper,
+            instructions: &self.instructions,
+        });
         let session = &self.interrupt.session;
         let options = ReplyOptions::new(message);
+        let options = match handoffs {
+            Some(handoffs) => options.handoffs(handoffs),
+            None => options,
+        };
         let options = match &mut self.log {
             Some(log) => options.log(log),
             None => options,
@@ -785,6 +825,13 @@ impl<M: Model> AgentLoop<M> {
         let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
         if let Some(note) = note {
             self.add(Message::user(note));
+        }
+        let turn = self.session().turn();
+        let handoffs = self.handoffs.as_ref();
+        let handed_over = handoffs.and_then(|handoffs| handoffs.take(turn, &response));
+        if let Some(note) = handed_over {
+            self.add(note);
+            self.keeper.forget_measured();
         }
         response
     }
@@ -900,20 +947,13 @@ impl InterruptHandle {
         calls
     }
 
-    /// Wraps a model so that its step ends at the next interruption. Puts `instructions` in front
-    /// of the tools'.
-    fn wrap<'a, M>(
-        &self,
-        model: &'a mut M,
-        keeper: &'a mut HistoryKeeper,
-        instructions: &'a str,
-    ) -> InterruptibleModel<'a, M> {
+    /// Wraps the models so that a step ends at the next interruption.
+    fn wrap<'a, M>(&self, parts: InterruptibleParts<'a, M>) -> InterruptibleModel<'a, M> {
         let count = self.count.subscribe();
         let initial = *count.borrow();
         InterruptibleModel {
-            model,
-            keeper,
-            instructions,
+            spoke: parts.handoffs.map_or("", Handoffs::active),
+            parts,
             session: self.session.clone(),
             count,
             initial,
@@ -921,10 +961,55 @@ impl InterruptHandle {
     }
 }
 
-struct InterruptibleModel<'a, M> {
+/// The parts of an agent that take part in a step.
+struct InterruptibleParts<'a, M> {
+    model: &'a mut M,
+    /// The models of the agents that have one of their own.
+    models: &'a mut [AgentModel<M>],
+    handoffs: Option<&'a Handoffs>,
+    keeper: &'a mut HistoryKeeper,
+    /// The instructions of the first agent.
+    instructions: &'a str,
+}
+
+impl<'a, M> InterruptibleParts<'a, M> {
+    /// Returns the model of the agent that speaks, and what keeps the history.
+    fn active(&mut self) -> ActiveParts<'_, M> {
+        let model = match place_of_model(self.models, self.handoffs) {
+            Some(place) => self.models[place].model_mut(),
+            None => &mut *self.model,
+        };
+        ActiveParts {
+            model,
+            keeper: self.keeper,
+        }
+    }
+
+    fn active_model(&self) -> &M {
+        match place_of_model(self.models, self.handoffs) {
+            Some(place) => self.models[place].model(),
+            None => self.model,
+        }
+    }
+
+    /// Returns the instructions of the agent that speaks, as far as the session does not have them.
+    fn active_instructions(&self) -> &'a str {
+        match self.handoffs {
+            Some(handoffs) if handoffs.active() != handoffs.first() => "",
+            _ => self.instructions,
+        }
+    }
+}
+
+struct ActiveParts<'a, M> {
     model: &'a mut M,
     keeper: &'a mut HistoryKeeper,
-    instructions: &'a str,
+}
+
+struct InterruptibleModel<'a, M> {
+    parts: InterruptibleParts<'a, M>,
+    /// The name of the agent that has spoken in the last step.
+    spoke: &'a str,
     session: Session,
     count: watch::Receiver<u64>,
     initial: u64,
@@ -947,8 +1032,9 @@ impl<M> InterruptibleModel<'_, M> {
 impl<M: Model> Model for InterruptibleModel<'_, M> {
     async fn step(&mut self, request: ModelRequest<'_>) -> Result<ModelStep, ToolError> {
         let initial = self.initial;
-        let instructions = join_instructions(self.instructions, request.instructions);
-        if !self.instructions.is_empty() {
+        let own = self.parts.active_instructions();
+        let instructions = join_instructions(own, request.instructions);
+        if !own.is_empty() || self.parts.handoffs.is_some() {
             self.session.observe_system_prompt(&instructions);
         }
         let messages = request.history.len();
@@ -956,23 +1042,31 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
             instructions: &instructions,
             ..request
         };
+        let ActiveParts { model, keeper } = self.parts.active();
         let step = tokio::select! {
             biased;
             _ = self.count.wait_for(|count| *count != initial) => Err(ToolError::cancelled("the turn was interrupted")),
-            step = self.model.step(request) => step,
+            step = model.step(request) => step,
         };
         if let Ok(step) = &step {
-            self.keeper.measure(messages, step.usage.input);
+            keeper.measure(messages, step.usage.input);
         }
         step
     }
 
     async fn prepare(&mut self, history: &mut History) {
         let initial = self.initial;
+        let speaks = self.parts.handoffs.map_or("", Handoffs::active);
         let besides = || self.session.context().session_init_tokens;
+        let ActiveParts { model, keeper } = self.parts.active();
+        if speaks != self.spoke {
+            // Another model may count otherwise.
+            keeper.forget_measured();
+            self.spoke = speaks;
+        }
         let prepared = async {
-            self.model.prepare(history).await;
-            self.keeper.prepare(self.model, history, besides).await;
+            model.prepare(history).await;
+            keeper.prepare(model, history, besides).await;
         };
         tokio::select! {
             biased;
@@ -982,15 +1076,20 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
     }
 
     fn take_failed_usage(&mut self) -> TokenUsage {
-        self.model.take_failed_usage() + self.keeper.take_usage()
+        let parts = &mut self.parts;
+        let mut usage = parts.model.take_failed_usage() + parts.keeper.take_usage();
+        for own in parts.models.iter_mut() {
+            usage += own.model_mut().take_failed_usage();
+        }
+        usage
     }
 
     fn has_shown_output(&self) -> bool {
-        self.model.has_shown_output()
+        self.parts.active_model().has_shown_output()
     }
 
     fn about(&self) -> ModelInfo {
-        self.model.about()
+        self.parts.active_model().about()
     }
 }
 

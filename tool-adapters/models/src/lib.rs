@@ -12,7 +12,9 @@
 
 pub mod ag_ui;
 pub mod agent;
+mod agent_handoffs;
 mod agent_input;
+mod agent_models;
 mod agent_streams;
 mod conversation_log;
 mod history_keeper;

@@ -264,6 +264,9 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
                 return refusal("there is no tool of this name");
             }
             let response = ctx.call(call.name(), call.arguments()).await;
+            if response.is_ok() && response.meta().handoff().is_some() {
+                return refusal("a task cannot be handed over; answer it, or say what is missing");
+            }
             response.for_model(ResultForm::Plain)
         });
         let results = join_all(running).await;

@@ -98,6 +98,10 @@ pub(crate) struct OptionalMeta {
     pub(crate) empty: Option<bool>,
     #[serde(skip)]
     pub(crate) session_is_lost: bool,
+    /// The agent to which the conversation is handed. It is not read back, so that no other server
+    /// names it.
+    #[serde(skip)]
+    pub(crate) handoff: Option<String>,
     /// The members that the tool has added.
     #[serde(flatten, serialize_with = "serialize_extra")]
     pub(crate) extra: Map<String, Value>,
@@ -401,6 +405,12 @@ impl<'a> ResponseMeta<'a> {
     pub fn session_is_lost(&self) -> bool {
         self.optional()
             .is_some_and(|optional| optional.session_is_lost)
+    }
+
+    /// Returns the name of the agent to which the tool hands the conversation. See
+    /// [`Handoff`](crate::Handoff).
+    pub fn handoff(&self) -> Option<&'a str> {
+        self.optional()?.handoff.as_deref()
     }
 
     /// Returns every problem of arguments that failed validation.

@@ -51,6 +51,7 @@ pub(crate) mod envelope;
 pub(crate) mod error;
 pub(crate) mod form;
 pub(crate) mod handlers;
+pub(crate) mod handoff;
 pub(crate) mod host_request;
 pub(crate) mod intent;
 pub(crate) mod log;
@@ -82,6 +83,7 @@ pub use crate::call::error::{
     ErrorBody, ErrorKind, ErrorList, IntoToolError, ResultExt, ToolError,
 };
 pub use crate::call::handlers::HostHandlers;
+pub use crate::call::handoff::Handoff;
 pub use crate::call::host_request::{HostRequest, RequestHandler};
 pub use crate::call::intent::Intent;
 pub use crate::call::log_message::{LogLevel, LogMessage};

@@ -125,6 +125,12 @@ impl ToolOutput {
         self
     }
 
+    /// Hands the conversation to another agent.
+    pub(crate) fn handoff(mut self, agent: String) -> Self {
+        self.meta_mut().handoff = Some(agent);
+        self
+    }
+
     #[inline]
     pub(crate) fn unit() -> Self {
         Self {

@@ -31,7 +31,8 @@ pub const EVENT_SCHEMA_VERSION: &str = "1.0.0";
 /// 4. Every call of a step has its result before the next step has an event.
 /// 5. A [`LateAnswer`](Self::LateAnswer) comes between two steps. Its call began and had its result
 ///    earlier, in this stream or in another.
-/// 6. A [`Blocked`](Self::Blocked) comes at most once, right before the end.
+/// 6. A [`Handoff`](Self::Handoff) comes between two steps.
+/// 7. A [`Blocked`](Self::Blocked) comes at most once, right before the end.
 ///
 /// If a guard checks answers, the text of a reply comes in one piece, after the guard has passed it.
 /// Reasoning and texts beside calls are left out.
@@ -131,6 +132,13 @@ pub enum AgentEvent {
         /// The update or the result.
         #[serde(deserialize_with = "read_response")]
         response: Box<ToolResponse>,
+    },
+    /// A tool has handed the conversation to another agent. See [`Handoffs`](super::Handoffs).
+    Handoff {
+        /// The name of the agent that spoke before.
+        from: String,
+        /// The name of the agent that speaks from now on.
+        to: String,
     },
     /// A guard has refused the message of the user or the answer of the model. See
     /// [`Guards`](super::Guards).

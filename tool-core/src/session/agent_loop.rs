@@ -5,6 +5,7 @@ use crate::session::agent_event::AgentEvent;
 use crate::session::answer_form::{AnswerForm, FormVerdict};
 use crate::session::event_queue::EventSender;
 use crate::session::guards::{AnswerVerdict, GuardedPart, InputVerdict};
+use crate::session::handoffs::Handoffs;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
@@ -25,7 +26,8 @@ use crate::session::unmade_calls::{
     cancelled, name_of_limit, not_stored, refusal_of_calls, refused_unread,
 };
 use crate::session::user_message::UserMessage;
-use crate::tool::ToolDefinition;
+use crate::time::CallInstant;
+use crate::tool::{ProviderTool, ToolDefinition};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::fmt;
@@ -49,6 +51,7 @@ pub struct ReplyOptions<'a> {
     first_choice: ToolChoice,
     events: Option<EventSender>,
     log: Option<&'a mut (dyn MessageLog + 'static)>,
+    handoffs: Option<&'a Handoffs>,
 }
 
 impl<'a> ReplyOptions<'a> {
@@ -87,6 +90,14 @@ impl<'a> ReplyOptions<'a> {
         }
     }
 
+    /// Sets the agents between which tools hand the conversation over.
+    pub fn handoffs(self, handoffs: &'a Handoffs) -> Self {
+        Self {
+            handoffs: Some(handoffs),
+            ..self
+        }
+    }
+
     /// Stores the messages of the reply as they are said.
     pub fn log(self, log: &'a mut (dyn MessageLog + 'static)) -> Self {
         Self {
@@ -120,6 +131,7 @@ pub(crate) async fn reply<M: Model>(
         first_choice,
         events,
         log,
+        handoffs,
     } = options;
     if let Some(events) = &events {
         events.started(session.id.as_str(), session.record.turn());
@@ -132,7 +144,8 @@ pub(crate) async fn reply<M: Model>(
         first_choice,
         interruptions: session.running.epoch(),
         max_steps: session.policy().max_tool_steps,
-        declared: DeclaredTools::new(session, is_entering, form.as_deref()),
+        declared: DeclaredTools::new(session, is_entering, form.as_deref(), handoffs),
+        handoffs,
         form,
         reply: Reply::default(),
         said: SaidText::default(),
@@ -170,6 +183,8 @@ struct OpenReply<'a> {
     interruptions: u64,
     max_steps: u32,
     declared: DeclaredTools,
+    /// The agents of the conversation. `None` if there is one only.
+    handoffs: Option<&'a Handoffs>,
     reply: Reply,
     said: SaidText,
     /// `None` if no guard checks answers.
@@ -184,6 +199,7 @@ struct OpenReply<'a> {
 impl OpenReply<'_> {
     async fn run<M: Model>(mut self, model: &mut M) -> Reply {
         loop {
+            self.tell_handoff();
             self.note_background_answers();
             let choice = self.tool_choice();
             let answer = match self.history.stored().await {
@@ -256,6 +272,17 @@ impl OpenReply<'_> {
         }
     }
 
+    /// Sends the event of a handoff that has happened. Returns true if there was one.
+    fn tell_handoff(&mut self) -> bool {
+        let Some(event) = self.handoffs.and_then(Handoffs::event) else {
+            return false;
+        };
+        if let Some(events) = &self.events {
+            events.send(event);
+        }
+        true
+    }
+
     /// Tells the model of the calls that go on in the background, by notes in the history. Those
     /// that have ended are answered with the reply.
     fn note_background_answers(&mut self) {
@@ -326,12 +353,13 @@ impl OpenReply<'_> {
             history: self.history.messages(),
             tools: &self.declared.tools,
             searchable: &self.declared.searchable,
-            provider_tools: self.session.tools.context.provider_tools(),
+            provider_tools: self.declared.provider_tools(self.session),
             tool_choice,
             // What a guard has not passed is not shown.
             events: self.events.as_ref().filter(|_| self.guards.is_none()),
         };
-        let answer = ask(model, request).await;
+        let agent = self.handoffs.map(Handoffs::active);
+        let answer = ask(model, request, agent).await;
         self.reply.usage += model.take_failed_usage();
         let mut step = answer?;
         self.reply.usage += step.usage;
@@ -515,7 +543,8 @@ impl OpenReply<'_> {
     /// Runs the calls of a step.
     async fn run_calls(&mut self, step: ModelStep) -> Option<ReplyFinish> {
         let form = self.form.as_deref_mut();
-        let open = OpenStep::open(self.session, self.history.reborrow(), step);
+        let mut open = OpenStep::open(self.session, self.history.reborrow(), step);
+        open.handoffs = self.handoffs;
         let events = self.events.as_ref();
         let responses = match open.run(self.session, form.as_deref(), events).await {
             Ok(responses) => responses,
@@ -538,16 +567,21 @@ impl OpenReply<'_> {
         self.lacks_budget = responses.iter().any(is_over_budget);
         self.reply.steps += 1;
         self.reply.responses.extend(responses);
+        let was_handed_over = self.tell_handoff();
         if self.was_interrupted() {
             return Some(ReplyFinish::Interrupted);
         }
         if is_over {
             return Some(ReplyFinish::Complete);
         }
-        if self.session.tools.search.is_some() {
-            // The calls may have found tools.
-            self.declared =
-                DeclaredTools::new(self.session, self.is_entering, self.form.as_deref());
+        // The calls may have found tools.
+        if was_handed_over || self.session.tools.search.is_some() {
+            self.declared = DeclaredTools::new(
+                self.session,
+                self.is_entering,
+                self.form.as_deref(),
+                self.handoffs,
+            );
         }
         None
     }
@@ -678,26 +712,50 @@ struct DeclaredTools {
     instructions: String,
     tools: Vec<ToolDefinition>,
     searchable: Vec<ToolDefinition>,
+    /// The provider tools of the agent that speaks. `None` for all of the session.
+    provider_tools: Option<Vec<Arc<dyn ProviderTool>>>,
 }
 
 impl DeclaredTools {
-    fn new(session: &SessionInner, entering: bool, form: Option<&AnswerForm>) -> Self {
-        let is_shown = |tool: &ToolDefinition| !(entering && tool.flags().ignore_on_enter);
+    fn new(
+        session: &SessionInner,
+        entering: bool,
+        form: Option<&AnswerForm>,
+        handoffs: Option<&Handoffs>,
+    ) -> Self {
+        let agent = handoffs.map(Handoffs::active_agent);
+        let is_shown = |tool: &ToolDefinition| {
+            let is_hidden = entering && tool.flags().ignore_on_enter;
+            !is_hidden && agent.is_none_or(|agent| agent.sees(session, tool.name()))
+        };
         let (mut tools, mut searchable) = (session.definitions(), session.searchable_definitions());
         tools.retain(is_shown);
         searchable.retain(is_shown);
-        let instructions = session.instructions();
+        let instructions = match agent {
+            None => session.instructions(),
+            Some(agent) => agent.instructions_with(session.instructions_about(&tools)),
+        };
+        let provider_tools = agent.and_then(|agent| agent.provider_tools(session));
         match form {
             None => Self {
                 instructions,
                 tools,
                 searchable,
+                provider_tools,
             },
             Some(form) => Self {
                 instructions: form.instructions(&instructions),
                 tools: form.with_tools(&tools),
                 searchable,
+                provider_tools,
             },
+        }
+    }
+
+    fn provider_tools<'a>(&'a self, session: &'a SessionInner) -> &'a [Arc<dyn ProviderTool>] {
+        match &self.provider_tools {
+            Some(tools) => tools,
+            None => session.tools.context.provider_tools(),
         }
     }
 }
@@ -713,6 +771,9 @@ struct OpenStep<'a> {
     answers: Vec<Option<ToolResponse>>,
     /// The answers as messages, which the log has.
     results: Vec<Option<Message>>,
+    handoffs: Option<&'a Handoffs>,
+    /// The index of the agent to which a call has handed the conversation.
+    next_agent: Option<usize>,
 }
 
 impl<'a> OpenStep<'a> {
@@ -735,6 +796,8 @@ impl<'a> OpenStep<'a> {
             step_calls,
             answers,
             results,
+            handoffs: None,
+            next_agent: None,
         };
         open.log_step();
         open
@@ -758,11 +821,17 @@ impl<'a> OpenStep<'a> {
             return Err(error);
         }
         let step_calls = std::mem::take(&mut self.step_calls);
+        let agent = self.handoffs.map(Handoffs::active_agent);
         let mut places = Vec::with_capacity(step_calls.len());
+        let mut unseen = Vec::new();
         let mut to_run = Vec::with_capacity(step_calls.len());
         for (place, mut step_call) in step_calls.into_iter().enumerate() {
             if form.is_some_and(|form| form.takes(&step_call.call)) {
                 self.answer(place, AnswerForm::too_early(&step_call.call));
+                continue;
+            }
+            if agent.is_some_and(|agent| !agent.sees(session, step_call.call.name())) {
+                unseen.push(place);
                 continue;
             }
             if let Some(events) = events {
@@ -770,6 +839,10 @@ impl<'a> OpenStep<'a> {
             }
             places.push(place);
             to_run.push(step_call);
+        }
+
+        for &place in &unseen {
+            self.refuse_unseen(place, events).await;
         }
 
         let running = run_step(session, to_run)
@@ -784,6 +857,7 @@ impl<'a> OpenStep<'a> {
             });
         let mut running = running.collect::<FuturesUnordered<_>>();
         while let Some((place, response, wanted)) = running.next().await {
+            let response = self.take_handoff(place, response);
             if let Some(events) = events {
                 events.result(&self.step.calls[place], &response, wanted);
             }
@@ -792,10 +866,54 @@ impl<'a> OpenStep<'a> {
         drop(running);
 
         self.write();
+        places.extend(unseen);
+        places.sort_unstable();
         let responses = places
             .into_iter()
             .filter_map(|place| self.answers[place].take());
         Ok(responses.collect())
+    }
+
+    /// Answers a call of a tool that the agent which speaks does not see.
+    async fn refuse_unseen(&mut self, place: usize, events: Option<&EventSender>) {
+        let call = &self.step.calls[place];
+        let agent = self.handoffs.map(Handoffs::active).unwrap_or_default();
+        let message = format!(
+            "the agent `{agent}` has no tool `{}`; call one that you were given",
+            call.name().escape_debug()
+        );
+        let error = ToolError::new(ErrorKind::NotFound, message, false);
+        let response = ToolResponse::refused(call, error, CallInstant::now());
+        let response = without_tool::count_without_tool(self.session, call, response).await;
+        if let Some(events) = events {
+            events.not_run(call, &response);
+        }
+        self.answer(place, response);
+    }
+
+    /// Notes the handoff of a result. Returns an error in its place if the conversation cannot be
+    /// handed over.
+    fn take_handoff(&mut self, place: usize, response: ToolResponse) -> ToolResponse {
+        let handoff = response.meta().handoff().filter(|_| response.is_ok());
+        let Some(agent) = handoff else {
+            return response;
+        };
+        let found = match self.handoffs {
+            None => Err(ToolError::permanent(
+                "the conversation was not handed over: there are no other agents here",
+            )),
+            Some(_) if self.next_agent.is_some() => Err(ToolError::permanent(
+                "the conversation was not handed over: another call of this step has done it",
+            )),
+            Some(handoffs) => handoffs.find(agent, self.session.record.turn()),
+        };
+        match found {
+            Ok(next) => {
+                self.next_agent = Some(next);
+                response
+            }
+            Err(error) => ToolResponse::refused(&self.step.calls[place], error, CallInstant::now()),
+        }
     }
 
     /// Answers the calls of the step with an error, without running them, and writes it to the
@@ -890,6 +1008,12 @@ impl OpenStep<'_> {
                     self.history.push_result(call, &response);
                 }
             }
+        }
+        if let Some(next) = self.next_agent.take()
+            && let Some(handoffs) = self.handoffs
+        {
+            let turn = self.session.record.turn();
+            self.history.push(handoffs.hand_over(next, turn));
         }
     }
 }

@@ -125,6 +125,14 @@ impl SessionInner {
         )
     }
 
+    /// Returns the instructions about some of the tools.
+    pub(crate) fn instructions_about(&self, tools: &[ToolDefinition]) -> String {
+        instructions(
+            tools.iter(),
+            self.policy().full_guides[self.mode() as usize],
+        )
+    }
+
     /// Estimates the context with which the session starts.
     pub(crate) fn initial_context(&self) -> ContextMetrics {
         let full_guides = self.policy().full_guides[self.mode() as usize];

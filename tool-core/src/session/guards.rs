@@ -120,6 +120,17 @@ pub struct GuardedAnswer<'a> {
 }
 
 /// The decision of a guard on the message of a user.
+///
+/// ```
+/// use tool_core::session::{GuardedInput, InputVerdict};
+///
+/// fn verdict(input: GuardedInput<'_>) -> InputVerdict {
+///     if input.principal.is_empty() {
+///         return InputVerdict::Refuse("Please log in.".into());
+///     }
+///     InputVerdict::Pass
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InputVerdict {
@@ -134,6 +145,15 @@ pub enum InputVerdict {
 }
 
 /// The decision of a guard on the answer of a model.
+///
+/// ```
+/// use tool_core::session::{AnswerVerdict, GuardedAnswer};
+///
+/// fn verdict(answer: GuardedAnswer<'_>) -> AnswerVerdict {
+///     let text = answer.text.replace("Hotel Blue", "our partner");
+///     if text.len() > 2_000 { AnswerVerdict::AskAgain("it is too long".into()) } else { AnswerVerdict::Rewrite(text) }
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AnswerVerdict {
@@ -151,6 +171,14 @@ pub enum AnswerVerdict {
 }
 
 /// The part of a conversation that a guard has refused.
+///
+/// ```
+/// use tool_core::session::{AgentEvent, GuardedPart};
+///
+/// fn is_refused_answer(event: &AgentEvent) -> bool {
+///     matches!(event, AgentEvent::Blocked { part: GuardedPart::Answer, .. })
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -19,6 +19,7 @@ pub(crate) mod event_queue;
 pub(crate) mod fallback;
 pub(crate) mod guards;
 pub(crate) mod handle;
+pub(crate) mod handoffs;
 pub(crate) mod history;
 pub(crate) mod hooks;
 pub(crate) mod inner;
@@ -85,6 +86,7 @@ pub use crate::session::guards::{
     AnswerVerdict, GuardedAnswer, GuardedInput, GuardedPart, Guards, InputVerdict,
 };
 pub use crate::session::handle::{Session, TurnHistory};
+pub use crate::session::handoffs::{HandoffAgent, Handoffs};
 pub use crate::session::history::History;
 pub use crate::session::hooks::{
     Hook, HookFn, HookFuture, HookedCall, HookedDecision, HookedRequest, Next, RequestKind,

@@ -6,16 +6,20 @@ use crate::session::model_step::ModelStep;
 use crate::tool::spans;
 use crate::trace::{self, span};
 
-/// Asks a model, in a span that records its usage.
+/// Asks a model, in a span that records its usage. `agent` is the name of the agent that speaks.
 pub(crate) async fn ask<M: Model>(
     model: &mut M,
     request: ModelRequest<'_>,
+    agent: Option<&str>,
 ) -> Result<ModelStep, ToolError> {
     if !span::is_wanted() {
         return model.step(request).await;
     }
     let info = model.about();
     let asking = async {
+        if let Some(agent) = agent {
+            trace::attribute("gen_ai.agent.name", agent.to_owned());
+        }
         if let Some(provider) = &info.provider {
             trace::attribute("gen_ai.provider.name", &**provider);
         }

@@ -208,6 +208,19 @@ pub(crate) fn guard_note(reason: &str) -> String {
     format!("{NOTE} Your answer was not shown to the user: {reason}. Give another answer.")
 }
 
+/// Returns the note about a handoff of the conversation. It is the same for each handoff to an
+/// agent, so that the agent is found by it.
+pub(crate) fn handoff_note(agent: &str) -> String {
+    format!(
+        "{NOTE} The conversation was handed over to the agent `{agent}`, which is you from now on."
+    )
+}
+
+/// Returns the note about a handoff that was not made.
+pub(crate) fn no_handoff_note(reason: &str) -> String {
+    format!("{NOTE} The conversation was not handed over: {reason}.")
+}
+
 /// The words with which a note says who made it. No user can write them, as
 /// [`UserMessage`](crate::session::UserMessage) takes them out.
 pub const NOTE: &str = "[Note by the application, not said by the user]";

@@ -48,7 +48,8 @@ use serde::{Deserialize, Serialize, Serializer};
 #[must_use]
 pub struct Reply {
     /// The last text that the model said in the reply, in a step of its own or beside calls. `None` if it said none. It may be a
-    /// part of what the model wanted to say: see [`finish`](Self::finish).
+    /// part of what the model wanted to say: see [`finish`](Self::finish). With a [guard](super::Guards) of answers it is what
+    /// the guard has passed, or its own text for the user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// The reason for which the reply ended.

@@ -45,6 +45,7 @@
 //! | [`CallResult`](AgentEvent::CallResult) | `TOOL_CALL_RESULT` with what the model reads |
 //! | [`ApprovalWanted`](AgentEvent::ApprovalWanted) | an interrupt of `RUN_FINISHED`, whose id is the token; its call has no result yet |
 //! | [`LateAnswer`](AgentEvent::LateAnswer) | `CUSTOM` with the name `late_answer` |
+//! | [`Handoff`](AgentEvent::Handoff) | `CUSTOM` with the name `handoff` |
 //! | [`Blocked`](AgentEvent::Blocked) | a text: `TEXT_MESSAGE_START`, `TEXT_MESSAGE_CONTENT`, `TEXT_MESSAGE_END` |
 //! | [`Finished`](AgentEvent::Finished) | `RUN_FINISHED` with the usage, or `RUN_ERROR` |
 //!

@@ -136,6 +136,10 @@ impl RunState {
                 name: "late_answer",
                 value: json!({"toolCallId": call_id, "isEnd": is_end, "content": text_of(&response)}),
             }),
+            AgentEvent::Handoff { from, to } => events.push(RunEvent::Custom {
+                name: "handoff",
+                value: json!({"from": from, "to": to}),
+            }),
             AgentEvent::Blocked { message, .. } => {
                 // A text of its own, which every front end shows.
                 self.close(&mut events);
@@ -318,9 +322,11 @@ mod tests {
     use super::*;
     use crate::agent::AgentLoop;
     use futures_util::StreamExt;
-    use tool_core::session::{GuardedInput, Guards, InputVerdict, ModelStep};
+    use tool_core::session::{GuardedInput, Guards, HandoffAgent, InputVerdict, ModelStep};
     use tool_core::testing::ScriptedModel;
-    use tool_core::{Mode, Policy, RunContext, Runtime, ToolCall, ToolContext, ToolError, tool};
+    use tool_core::{
+        Handoff, Mode, Policy, RunContext, Runtime, ToolCall, ToolContext, ToolError, tool,
+    };
 
     /// Look a table up.
     #[tool]
@@ -403,6 +409,29 @@ mod tests {
         assert_eq!(events[8]["content"], "3");
         assert_eq!(events[13]["outcome"], json!({"type": "success"}));
         assert_eq!(events[13]["usage"][0]["totalTokens"], 15);
+    }
+
+    /// Hand the guest over.
+    #[tool]
+    fn to_billing() -> Handoff {
+        Handoff::to("billing")
+    }
+
+    #[tokio::test]
+    async fn a_handoff_is_an_event_of_its_own() {
+        let tools = ToolContext::builder().with(to_billing).build();
+        let runtime = Runtime::builder(tools.expect("builds")).build();
+        let session = runtime.expect("builds").session("s-1", Mode::Text);
+        let script = ScriptedModel::new()
+            .calls([ToolCall::new("c1", "to_billing", "{}")])
+            .says("Yes?");
+        let agent = AgentLoop::new(session.await.expect("opens"), script);
+        let mut agent = agent.agent("billing", HandoffAgent::with_all_tools());
+        let events = run(&mut agent, says("My bill?")).await;
+        let told = events.iter().find(|event| event["type"] == "CUSTOM");
+        let told = told.expect("an event");
+        assert_eq!(told["name"], "handoff");
+        assert_eq!(told["value"], json!({"from": "agent", "to": "billing"}));
     }
 
     #[tokio::test]

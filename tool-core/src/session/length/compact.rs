@@ -116,7 +116,7 @@ async fn summary_of<M: Model>(
         events: None,
         tool_choice: ToolChoice::None,
     };
-    let step = ask(model, request).await?;
+    let step = ask(model, request, None).await?;
     let text = step.text.unwrap_or_default().trim().to_owned();
     if step.finish != ReplyFinish::Complete || text.is_empty() {
         let message = "the model has given no complete summary of the conversation";

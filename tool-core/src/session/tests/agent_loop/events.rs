@@ -460,6 +460,10 @@ async fn each_event_satisfies_the_published_schema() {
         .fails(ToolError::transient("overloaded"));
     let mut events = events_of(&mut model).await;
     events.push(AgentEvent::Reasoning { delta: "hm".into() });
+    events.push(AgentEvent::Handoff {
+        from: "desk".into(),
+        to: "billing".into(),
+    });
     events.push(AgentEvent::Blocked {
         part: GuardedPart::Answer,
         message: "I may not say that.".into(),

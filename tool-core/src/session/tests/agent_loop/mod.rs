@@ -5,6 +5,7 @@ pub(crate) mod events;
 pub(crate) mod fallback;
 pub(crate) mod finish;
 pub(crate) mod guards;
+pub(crate) mod handoffs;
 pub(crate) mod history;
 pub(crate) mod interrupted;
 pub(crate) mod log;
