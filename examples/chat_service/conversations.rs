@@ -90,7 +90,10 @@ impl Conversations {
                 "type": "approval_wanted",
                 "callId": waiting.call.call_id,
                 "token": waiting.token,
+                "tool": waiting.call.tool,
                 "payload": waiting.call.payload(),
+                "arguments": waiting.call.argument_lines(),
+                "reasons": waiting.call.reasons,
             })
         });
         Ok(shown.collect())

@@ -47,7 +47,9 @@ function setBusy(isBusy) {
 
 /** Shows the events of one reply. */
 class ReplyView {
-  constructor() {
+  /** `decided` is the question that the reply is about, if it is about one. */
+  constructor(decided) {
+    this.decided = decided;
     this.open = null;
     this.calls = new Map();
   }
@@ -86,7 +88,7 @@ class ReplyView {
       case "blocked":
         return this.piece("assistant", event.message);
       case "finished":
-        return showEnd(event.reply);
+        return showEnd(event.reply, this.decided);
     }
   }
 }
@@ -98,45 +100,86 @@ function outcome(response) {
   return response.meta.confirmation ? "waits for you" : response.error.message;
 }
 
-function showEnd(reply) {
+function showEnd(reply, decided) {
   if (reply.error) {
     add("problem", reply.error.message);
+    if (decided && reply.error.type === "VALIDATION") {
+      // The call waits on for arguments that its tool accepts.
+      items.append(decided);
+      setBusy(Boolean(abort));
+    }
   } else if (reply.finish !== "complete" && reply.finish !== "blocked") {
     add("problem", `The answer ended early (${reply.finish}).`);
   }
 }
 
 function showApproval(wanted) {
-  const item = document.createElement("li");
-  item.className = "approval";
+  const item = make("li", "approval");
   item.dataset.token = wanted.token;
-  const question = document.createElement("p");
-  question.textContent = "May this be done?";
-  const call = document.createElement("code");
-  call.textContent = wanted.payload;
-  const buttons = document.createElement("div");
-  buttons.className = "buttons";
-  for (const [name, approved] of [["Approve", true], ["Deny", false]]) {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.textContent = name;
-    button.className = approved ? "" : "second";
-    button.disabled = send.disabled;
-    button.addEventListener("click", () => {
-      item.remove();
-      add("call", `${approved ? "You approved" : "You denied"}: ${wanted.payload}`);
-      text.focus();
-      ask("decision", { token: wanted.token, approved });
-    });
-    buttons.append(button);
-  }
-  item.append(question, call, buttons);
+  const decide = (words, decision) => {
+    item.remove();
+    add("call", `${words}: ${wanted.payload}`);
+    text.focus();
+    ask("decision", { token: wanted.token, ...decision }, item);
+  };
+  const buttons = make("div", "buttons");
+  buttons.append(
+    decisionButton("Approve", () => decide("You approved", { approved: true })),
+    decisionButton("Deny", () => decide("You denied", { approved: false })),
+  );
+  item.append(
+    make("p", "", `May ${wanted.tool} be called?`),
+    list("arguments", wanted.arguments),
+    list("reasons", wanted.reasons.map(({ source, text }) => `Asked by ${source}: ${text}`)),
+    wholeCall(wanted),
+    changeForm(wanted, (given) => decide("You approved with others", { approved: true, arguments: given })),
+    buttons,
+  );
   items.append(item);
   scrollDown();
 }
 
+function make(tag, kind, words = "") {
+  const made = document.createElement(tag);
+  made.className = kind;
+  made.textContent = words;
+  return made;
+}
+
+function list(kind, lines) {
+  const made = make("ul", kind);
+  made.append(...lines.map((line) => make("li", "", line)));
+  return made;
+}
+
+function fold(title, ...children) {
+  const made = document.createElement("details");
+  made.append(make("summary", "", title), ...children);
+  return made;
+}
+
+const wholeCall = (wanted) => fold("Whole call", make("code", "", wanted.payload));
+
+/** Lets the person approve the call with other arguments. */
+function changeForm(wanted, approve) {
+  const input = document.createElement("textarea");
+  input.rows = 3;
+  input.spellcheck = false;
+  input.setAttribute("aria-label", "Arguments as JSON");
+  input.value = wanted.payload.slice(wanted.tool.length + 1, -1);
+  return fold("Change the arguments", input, decisionButton("Approve with these", () => approve(input.value)));
+}
+
+function decisionButton(name, onclick) {
+  const button = make("button", name === "Approve" ? "" : "second", name);
+  button.type = "button";
+  button.disabled = send.disabled;
+  button.addEventListener("click", onclick);
+  return button;
+}
+
 /** Sends a request, and shows the events of its answer. */
-async function ask(path, body) {
+async function ask(path, body, decided = null) {
   abort = new AbortController();
   setBusy(true);
   status.textContent = "The host is answering.";
@@ -150,7 +193,7 @@ async function ask(path, body) {
     if (!response.ok) {
       throw new Error((await response.json()).error);
     }
-    await read(response.body, new ReplyView());
+    await read(response.body, new ReplyView(decided));
     status.textContent = "";
   } catch (error) {
     status.textContent = error.name === "AbortError" ? "You stopped the answer." : `Something went wrong: ${error.message}`;

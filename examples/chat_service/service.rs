@@ -95,6 +95,8 @@ async fn message(
 struct Decided {
     token: String,
     approved: bool,
+    /// The arguments that the person has given in place of the model's, as JSON text.
+    arguments: Option<String>,
 }
 
 /// Runs or denies a call that waits, and replies with a stream of events.
@@ -103,10 +105,10 @@ async fn decision(
     headers: HeaderMap,
     Json(decided): Json<Decided>,
 ) -> Result<Response, Failure> {
-    let decision = if decided.approved {
-        Decision::approve(decided.token)
-    } else {
-        Decision::deny(decided.token)
+    let decision = match decided.arguments {
+        _ if !decided.approved => Decision::deny(decided.token),
+        Some(arguments) => Decision::approve(decided.token).with_arguments(arguments),
+        None => Decision::approve(decided.token),
     };
     reply(&conversations, &headers, decision).await
 }

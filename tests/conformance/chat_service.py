@@ -72,7 +72,10 @@ def check_approval(chat: Chat, found, name: str, answer: str):
     tab = chat.tab
     chat.say("Book it.")
     tab.until("document.querySelector('#log .approval')")
-    found.same("the whole call", tab.text("#log .approval code"), 'book_table({"guest":"Ada","table":3})')
+    found.same("the arguments", tab.text("#log .approval .arguments"), 'guest: "Ada"\ntable: 3')
+    found.same("the reasons", tab.text("#log .approval .reasons"), "Asked by tool: it asks before each call")
+    whole = tab.look("document.querySelector('#log .approval code').textContent")
+    found.same("the whole call", whole, 'book_table({"guest":"Ada","table":3})')
     chat.idle()
     tab.button(name, "document.querySelector('#log .approval')")
     chat.idle()

@@ -79,6 +79,7 @@ async fn call_one(
         .is_some_and(|error| error.kind == ErrorKind::ConfirmationRequired)
         && !approve
     {
+        note_reasons(&response, io);
         io.note("note: this call needs confirmation; --approve confirms it");
     }
     Ok(if response.is_ok() {
@@ -86,6 +87,19 @@ async fn call_one(
     } else {
         CommandStatus::Failure
     })
+}
+
+/// Shows what a person has to read before the decision: each argument, and each reason to ask.
+fn note_reasons(response: &ToolResponse, io: &mut CommandIo<'_>) {
+    for confirmation in response.meta().confirmations() {
+        io.note(&format!("note: {} waits for a person", confirmation.tool));
+        for line in &confirmation.arguments {
+            io.note(&format!("note: with {line}"));
+        }
+        for reason in &confirmation.reasons {
+            io.note(&format!("note: asked by {reason}"));
+        }
+    }
 }
 
 /// Reads the arguments of a call: pairs, or the text of `--args`, which the tool checks.

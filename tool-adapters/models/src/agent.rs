@@ -1316,6 +1316,59 @@ mod tests {
         assert_eq!(agent.session().turn(), 0, "the same turn");
     }
 
+    /// Lets a call wait. Returns its token.
+    async fn waiting(agent: &mut AgentLoop<ScriptedModel>) -> String {
+        let reply = agent.prompt("Cancel 12").await;
+        let confirmation = reply.confirmations().next();
+        confirmation.expect("it waits").token.clone()
+    }
+
+    /// Reads a stream to its end.
+    async fn finished(stream: AgentStream<'_>) -> Reply {
+        let events = stream.collect::<Vec<_>>().await;
+        match events.into_iter().next_back() {
+            Some(AgentEvent::Finished { reply }) => *reply,
+            other => panic!("not an end: {other:?}"),
+        }
+    }
+
+    fn cancelling() -> ScriptedModel {
+        let call = ToolCall::new("c1", "cancel_booking", json!({"number": 12}));
+        ScriptedModel::new().calls([call]).says("Shall I?")
+    }
+
+    // R-C6
+    #[tokio::test]
+    async fn note_says_that_a_person_has_changed_the_arguments() {
+        let mut agent = AgentLoop::new(session().await, cancelling().says("It is done."));
+        let token = waiting(&mut agent).await;
+        let invalid = Decision::approve(&token).with_arguments(json!({"number": "x"}));
+        let refused = agent.decide(&invalid).await;
+        assert_eq!(refused.meta().problems().len(), 1);
+        assert_eq!(users(&agent).len(), 1, "the model learns nothing of it");
+        let changed = Decision::approve(&token).with_arguments(json!({"number": 13}));
+        let done = agent.decide(&changed).await;
+        assert_eq!(done.data_json(), Some(r#""booking 13 is cancelled""#));
+        let note = &users(&agent)[1];
+        let said = r#"A person has approved it with other arguments than yours, which are {"number":13}, and it has run. Its result"#;
+        assert!(note.contains(said), "{note}");
+    }
+
+    // R-C6
+    #[tokio::test]
+    async fn stream_with_an_invalid_change_ends_with_its_problems() {
+        let mut agent = AgentLoop::new(session().await, cancelling().says("It is done."));
+        let token = waiting(&mut agent).await;
+        let invalid = Decision::approve(&token).with_arguments(json!({"nummer": 13}));
+        let reply = finished(agent.stream(invalid)).await;
+        let error = reply.error.expect("the problems");
+        assert_eq!(error.kind, ErrorKind::Validation);
+        assert!(error.message.contains("/nummer"), "{}", error.message);
+        let changed = Decision::approve(&token).with_arguments(json!({"number": 13}));
+        let reply = finished(agent.stream(changed)).await;
+        assert_eq!(reply.text.as_deref(), Some("It is done."));
+    }
+
     #[tokio::test]
     async fn notes_a_denied_call_but_not_an_unknown_token() {
         let call = ToolCall::new("c1", "cancel_booking", json!({"number": 12}));

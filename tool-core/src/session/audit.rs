@@ -68,7 +68,8 @@ pub struct AuditEntry {
     /// The decision of a person, if the call waited for one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<CallDecision>,
-    /// The reasons for which the call waits for a person, or has waited for one.
+    /// The reasons for which the call waits for a person, or has waited for one, redacted by the
+    /// policy's [`Redaction`].
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ApprovalReason>,
 }
@@ -128,6 +129,17 @@ pub struct ChangedArguments {
 
 /// The most characters of arguments that a decision keeps.
 const MAX_ARGUMENTS: usize = 2_000;
+
+/// Returns reasons as the audit log has them. They may repeat arguments.
+pub(crate) fn redacted_reasons(
+    reasons: &[ApprovalReason],
+    redaction: &Redaction,
+) -> Vec<ApprovalReason> {
+    let redacted = reasons
+        .iter()
+        .map(|reason| ApprovalReason::new(reason.source, &redaction.text(&reason.text)));
+    redacted.collect()
+}
 
 impl ChangedArguments {
     /// Describes a change of the arguments of a call of a tool.
@@ -224,6 +236,7 @@ pub(crate) struct AuditFacts<'a> {
     pub(crate) approval: Option<&'a ApprovedCall<'a>>,
     /// The reasons for which the call waits for a person.
     pub(crate) reasons: &'a [ApprovalReason],
+    pub(crate) redaction: &'a Redaction,
 }
 
 /// A call that a person has approved.
@@ -361,7 +374,7 @@ fn approval_details(call: &AuditFacts<'_>) -> Box<AuditDetails> {
     };
     Box::new(AuditDetails {
         decision: call.approval.map(ApprovedCall::decision),
-        reasons: reasons.to_vec(),
+        reasons: redacted_reasons(reasons, call.redaction),
         ..AuditDetails::default()
     })
 }

@@ -46,10 +46,10 @@ const _: () = {
             |__value| __value.__split().__value().__error(),
         )
     }
-    fn __tool_confirm_close_account(__text: &str) -> bool {
+    fn __tool_confirm_close_account(__text: &str) -> __tool::ApprovalNeed {
         __tool::decode_arguments::<__ToolCloseAccountArgs>(__text)
             .map_or(
-                true,
+                __tool::ApprovalNeed::Yes,
                 |__args| {
                     use __tool::{ConfirmKind as _, NoConfirmKind as _};
                     let __decide = <Bank>::is_large;

@@ -57,15 +57,15 @@ const _: () = {
         };
         __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
-    fn __tool_confirm_transfer(__text: &str) -> bool {
+    fn __tool_confirm_transfer(__text: &str) -> __tool::ApprovalNeed {
         __tool::decode_arguments::<TransferArgs<'_>>(__text)
             .map_or(
-                true,
+                __tool::ApprovalNeed::Yes,
                 |__args| {
-                    let __decide: fn(&TransferArgs<'_>) -> bool = |args: &TransferArgs| {
+                    let __decide: fn(&TransferArgs<'_>) -> _ = |args: &TransferArgs| {
                         args.amount > 100
                     };
-                    __decide(&__args)
+                    __tool::ApprovalNeed::from(__decide(&__args))
                 },
             )
     }

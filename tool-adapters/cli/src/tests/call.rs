@@ -57,6 +57,14 @@ async fn prints_the_envelope_of_a_failed_call_and_exits_with_1() {
 }
 
 #[tokio::test]
+async fn shows_the_values_and_the_reasons_of_a_call_that_waits() {
+    let waiting = piped(&["call", "command_line_delete", "--args", r#"{"id": 1}"#]).await;
+    let expected = "note: command_line_delete waits for a person\nnote: with id: 1\n\
+                    note: asked by tool: it asks before each call\n";
+    assert!(waiting.errors.contains(expected), "{}", waiting.errors);
+}
+
+#[tokio::test]
 async fn approves_a_call_on_request() {
     let waiting = in_json(&["call", "command_line_delete", "--args", r#"{"id": 1}"#]).await;
     assert!(waiting.errors.contains("--approve"), "{}", waiting.errors);

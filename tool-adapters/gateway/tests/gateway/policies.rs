@@ -108,6 +108,33 @@ async fn a_person_approves_and_denies_calls() {
     gateway.close().await;
 }
 
+// R-C5, R-C7
+#[tokio::test]
+async fn rules_add_up_and_the_form_shows_their_reasons() {
+    let (_folder, gateway, mut client) = start(
+        "[[tools]]\nmatch = ['*_write', 'x']\nconfirm = true\n\
+         [[tools]]\nmatch = 'one_*'\nconfirm_if = { text = '/etc/*', password = '*' }\n\
+         [[tools]]\nmatch = '*_write'\nconfirm = true\nconfirm_reason = 'it writes'",
+    )
+    .await;
+    let arguments = json!({"text": "/etc/a\nb: 2", "password": "p"});
+    client.call("one_write", arguments).await;
+    let asked = client
+        .messages
+        .iter()
+        .find(|message| message["method"] == "elicitation/create");
+    let form = asked.expect("a question")["params"]["message"].as_str();
+    let expected = "Allow this call of `one_write`?\n\n- password: \"p\"\n- text: \"/etc/a\\nb: 2\"\n\n\
+        Reasons to ask:\n\n- policy: the rule of `*_write`, `x` asks\n\
+        - policy: `password` matches `*`, `text` matches `/etc/*`\n- policy: it writes\n\nArguments: sha256:";
+    let form = form.expect("a text");
+    assert!(form.starts_with(expected), "{form}");
+    client.messages.clear();
+    client.call("one_echo", json!({"text": "a"})).await;
+    assert!(client.messages.is_empty(), "no rule asks about it");
+    gateway.close().await;
+}
+
 // R-C4
 #[tokio::test]
 async fn a_person_approves_calls_by_their_arguments() {

@@ -66,7 +66,20 @@ async fn records_are_rows_of_a_table() {
         tool_core::testing::skip("there is no POSTGRES_URL");
         return;
     };
-    let folder = Folder::new(&format!("[audit]\npostgres = '{url}'\nrequired = true"));
+    let pool = sqlx::postgres::PgPool::connect(&url)
+        .await
+        .expect("a database");
+    // The table of an earlier version has fewer columns.
+    sqlx::query(
+        "ALTER TABLE IF EXISTS tool_gateway_audit DROP COLUMN IF EXISTS reasons, DROP COLUMN IF EXISTS asked_arguments",
+    )
+    .execute(&pool)
+    .await
+    .expect("dropped");
+    let rules = "[[tools]]\nmatch = '*_write'\nconfirm = true\nconfirm_reason = 'it writes'";
+    let folder = Folder::new(&format!(
+        "[audit]\npostgres = '{url}'\nrequired = true\n{rules}"
+    ));
     let server = format!("s{}", std::process::id());
     let mut servers = serde_json::Map::new();
     servers.insert(server.clone(), folder.child("one", "v1"));
@@ -84,15 +97,18 @@ async fn records_are_rows_of_a_table() {
     client
         .request("resources/read", json!({"uri": "notes://all"}))
         .await;
+    client
+        .call(&format!("{server}_write"), json!({"text": "c"}))
+        .await;
     gateway.close().await;
-    let pool = sqlx::postgres::PgPool::connect(&url)
-        .await
-        .expect("a database");
     let query = sqlx::query(
-        "SELECT method, name, arguments FROM tool_gateway_audit WHERE server = $1 ORDER BY id",
+        "SELECT method, name, arguments, reasons::text FROM tool_gateway_audit WHERE server = $1 ORDER BY id",
     );
     let rows = query.bind(&server).fetch_all(&pool).await.expect("rows");
-    assert_eq!(rows.len(), 3);
+    assert_eq!(rows.len(), 5);
+    for row in &rows[3..] {
+        assert_eq!(row.get::<String, _>("reasons"), r#"["policy: it writes"]"#);
+    }
     let text = |row: &sqlx::postgres::PgRow, column: &str| row.get::<String, _>(column);
     assert!(
         rows.iter()

@@ -80,12 +80,31 @@ mod tests {
     use crate::Server;
     use serde_json::{Value, json};
     use std::time::Duration;
+    use tool_core::session::Decision;
     use tool_core::{Runtime, ToolContext, tool};
 
     /// Delete a note.
     #[tool(category = "action", confirm)]
     fn delete(id: u32) -> u32 {
         id
+    }
+
+    // R-C6
+    #[tokio::test]
+    async fn client_reads_that_its_arguments_were_changed() {
+        let (runtime, url) = serve().await;
+        let first = call(&url, Some("user-1"), json!({}), None).await;
+        assert!(first.to_string().contains("waits"), "{first}");
+        let waiting = runtime.waiting_calls().await.expect("the store").remove(0);
+        let decision = Decision::approve(&waiting.token).with_arguments(json!({"id": 8}));
+        assert!(waiting.session.decide(&decision, None).await.is_ok());
+        let again = call(&url, Some("user-1"), json!({}), None).await;
+        assert_eq!(again["content"][0]["text"], "8", "{again}");
+        let note = again["content"][1]["text"].as_str().expect("a note");
+        assert!(
+            note.contains(r#"with other arguments than yours, which are {"id":8}"#),
+            "{note}"
+        );
     }
 
     /// Serves the tool over HTTP to clients that do not wait. Returns the URL.

@@ -18,11 +18,10 @@ async fn call_and_answer(client: &mut LineClient, answer: Value) -> Value {
     client.send(&call).await;
     let question = client.receive().await;
     assert_eq!(question["method"], "elicitation/create");
-    assert!(
-        question["params"]["message"]
-            .as_str()
-            .is_some_and(|text| text.contains("erase") && text.contains("disk"))
-    );
+    let form = question["params"]["message"].as_str().expect("a text");
+    let shown = "Allow this call of `erase`?\n\n- what: \"disk\"\n\nReasons to ask:\n\n\
+                 - tool: it asks before each call\n\nArguments: sha256:";
+    assert!(form.starts_with(shown), "{form}");
     client
         .send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}))
         .await;

@@ -288,6 +288,22 @@ mod tests {
         assert_eq!(input(&json!([]), &resume), Ok(wanted.into()));
     }
 
+    // R-C6
+    #[test]
+    fn edited_arguments_are_those_of_the_approval() {
+        let edited = json!({"approved": true, "editedArgs": {"number": 13}});
+        let denied = json!({"approved": false, "editedArgs": {"number": 13}});
+        let resume = json!([
+            {"interruptId": "a", "status": "resolved", "payload": edited},
+            {"interruptId": "b", "status": "resolved", "payload": denied},
+        ]);
+        let wanted = vec![
+            Decision::approve("a").with_arguments(json!({"number": 13})),
+            Decision::deny("b"),
+        ];
+        assert_eq!(input(&json!([]), &resume), Ok(wanted.into()));
+    }
+
     #[test]
     fn an_answer_that_is_neither_yes_nor_no_is_refused() {
         let resume = json!([{"interruptId": "a", "status": "resolved", "payload": {"ok": true}}]);

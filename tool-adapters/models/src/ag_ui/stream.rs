@@ -477,6 +477,9 @@ mod tests {
         assert_eq!(outcome["interrupts"][0]["toolCallId"], "c1");
         let message = outcome["interrupts"][0]["message"].as_str();
         assert_eq!(message, Some(r#"cancel_booking({"number":12})"#));
+        let metadata = &outcome["interrupts"][0]["metadata"];
+        assert_eq!(metadata["arguments"], json!(["number: 12"]));
+        assert_eq!(metadata["reasons"][0]["source"], "tool");
     }
 
     #[tokio::test]

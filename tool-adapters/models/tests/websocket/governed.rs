@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tool_adapters::providers::Event;
 use tool_adapters::transport::websocket::LiveEvent;
-use tool_core::session::History;
+use tool_core::session::{Decision, History};
 use tool_core::{ErrorKind, Policy, ToolResponse};
 
 async fn answered(talk: &mut Talk) -> ToolResponse {
@@ -173,6 +173,31 @@ async fn confirmation_reaches_the_host_and_no_token_the_model() {
         assert!(
             !question.contains(secret) && !note.contains(secret),
             "{wire:?}"
+        );
+    }
+}
+
+// R-C6
+#[tokio::test]
+async fn live_call_is_approved_with_other_arguments() {
+    for wire in BOTH {
+        let server = Server::start().await;
+        let (mut talk, mut peer, _) = wire.start(&server).await;
+        wire.call(&mut peer, "c1", "cancel_booking", &json!({"number": 7}))
+            .await;
+        wire.result(&mut peer).await;
+        wire.response_request(&mut peer).await;
+        let response = answered(&mut talk).await;
+        let token = &response.meta().confirmation().expect("waits").token;
+        wire.speak(&mut peer, "Shall I?", "AAAA").await;
+        wire.finish(&mut peer).await;
+        let decision = Decision::approve(token).with_arguments(json!({"number": 8}));
+        talk.live.input().decide(decision).await.expect("accepted");
+        let note = wire.text(&mut peer).await;
+        assert!(
+            note.contains("with other arguments than yours")
+                && note.contains("booking 8 is cancelled"),
+            "{note}"
         );
     }
 }

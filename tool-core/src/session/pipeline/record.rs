@@ -5,6 +5,7 @@ use crate::schema::timestamp::Timestamp;
 use crate::session::account::Payment;
 use crate::session::audit::{
     ApprovedCall, AuditEntry, AuditFacts, AuditedIntent, CallOutcome, kept_id, last_intents,
+    redacted_reasons,
 };
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall};
@@ -164,6 +165,7 @@ fn count(
         began: call.began,
         approval: approved.as_ref(),
         reasons: reasons_to_wait(response),
+        redaction: &call.policy.redaction,
     };
     let is_remote = session.record.is_remote();
     let audit = if is_audited || is_remote {
@@ -257,7 +259,7 @@ fn audit_entry(
         outcome: CallOutcome::of_response(response, call.is_refusal(response)),
         intents: last_intents(intents),
         decision: approved.as_ref().map(ApprovedCall::decision),
-        reasons: reasons.to_vec(),
+        reasons: redacted_reasons(reasons, &call.policy.redaction),
     }
 }
 
@@ -268,7 +270,7 @@ fn approved<'a>(call: &GovernedCall<'a>) -> Option<ApprovedCall<'a>> {
         approval: call.request.approval()?,
         tool: call.tool.name(),
         arguments: call.request.arguments(),
-        redaction: &call.session.policy().redaction,
+        redaction: &call.policy.redaction,
     })
 }
 

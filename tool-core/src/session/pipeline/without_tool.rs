@@ -5,7 +5,7 @@ use crate::call::response::shorten_name;
 use crate::call::{ApprovalReason, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::registry::context::MissedCall;
 use crate::schema::timestamp::Timestamp;
-use crate::session::audit::{AuditEntry, CallDecision, CallOutcome, kept_id};
+use crate::session::audit::{AuditEntry, CallDecision, CallOutcome, kept_id, redacted_reasons};
 use crate::session::hooks::RequestKind;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, UNKNOWN};
@@ -169,7 +169,7 @@ pub(crate) async fn count_denial(
     let entry = entry_without_tool(session, turn, called, response);
     let entry = AuditEntry {
         decision: person.map(|person| CallDecision::new(false, person)),
-        reasons: reasons.to_vec(),
+        reasons: redacted_reasons(reasons, &session.policy().redaction),
         ..entry
     };
     audit(session, entry).await;
