@@ -719,7 +719,7 @@ impl<M: Model> AgentLoop<M> {
     /// Stores that a person has decided on a call, before the decision is carried out, so that the next process knows of it
     /// if this one is killed meanwhile. Returns the call, or its response if the decision could not be stored: then it is
     /// not carried out.
-    async fn begin_decision(
+    pub(crate) async fn begin_decision(
         &mut self,
         token: &str,
         is_approval: bool,
