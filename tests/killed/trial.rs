@@ -128,7 +128,7 @@ pub fn play(
             && random.below(5) > 0
         {
             // Some processes take longer than the average.
-            let limit = (*average * 3 / 2).as_micros();
+            let limit = (**average * 3 / 2).as_micros();
             let limit = u64::try_from(limit).unwrap_or(u64::MAX);
             worker.kill_after(Duration::from_micros(random.below(limit)));
         }
