@@ -84,6 +84,11 @@ bench-histories:
 soak:
     CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos -- memory spans
 
+# Kills 200 processes in the middle of conversations over SQLite, Redis (REDIS_URL) and PostgreSQL (POSTGRES_URL), and one at each
+# point that the test knows. `CHAOS_SEED=7 just chaos` repeats the delays of a run.
+chaos kills="67":
+    CHAOS_KILLS={{kills}} cargo test -p tests --features stores --test killed -- --nocapture --include-ignored killed_processes processes_that
+
 # Plays 1,000 live conversations at once, a tenth of them with broken connections.
 soak-live conversations="1000":
     LIVE_CONVERSATIONS={{conversations}} cargo test -p tool-adapters-models --all-features --test live -- --nocapture --test-threads 1

@@ -186,6 +186,10 @@ impl<'a> Finding<'a> {
             "the payment has run, and the model does not know".to_owned()
         });
         for token in &tokens {
+            let outcome = self.outcomes.get(PAYMENT).copied();
+            self.expect(outcome == Some(Outcome::Waits), || {
+                format!("a person has a token, and the model has read {outcome:?}")
+            });
             self.expect(has_run || is_unknown, || {
                 "a person has approved the payment, and the model has read nothing of it".to_owned()
             });

@@ -84,7 +84,7 @@ async fn conversation(
 async fn kill_at_random(name: &str, place: &str) {
     let seed = random::seed();
     let mut random = Random::new(seed);
-    let mut longest = Duration::from_millis(150);
+    let mut average = Duration::from_millis(100);
     let mut tally = Tally::default();
     let mut number = 0;
     while tally.kills < kills() {
@@ -92,7 +92,7 @@ async fn kill_at_random(name: &str, place: &str) {
         let setting = setting(place, &folder, number);
         let ends = Ends::AtRandom {
             random: &mut random,
-            longest: &mut longest,
+            average: &mut average,
         };
         let played = with_store!(place, |store| {
             conversation(&setting, store, ends, &mut tally).await

@@ -22,8 +22,8 @@ pub enum Ends<'a> {
     /// Most are killed after a random time, while kills are left.
     AtRandom {
         random: &'a mut Random,
-        /// The longest time that a process has taken.
-        longest: &'a mut Duration,
+        /// The time that a process takes on average, from the opening of the conversation to its end.
+        average: &'a mut Duration,
     },
     /// One of them ends itself at a point. Both are counted from 0.
     AtPoint { process: u32, point: u32 },
@@ -123,12 +123,14 @@ pub fn play(
         };
         let mut worker = Worker::start(setting, turns, point);
         let began = Instant::now();
-        if let Ends::AtRandom { random, longest } = ends
+        if let Ends::AtRandom { random, average } = ends
             && kills < KILLS
             && random.below(5) > 0
         {
-            let longest = u64::try_from(longest.as_micros()).unwrap_or(u64::MAX);
-            worker.kill_after(Duration::from_micros(random.below(longest)));
+            // Some processes take longer than the average.
+            let limit = (**average * 3 / 2).as_micros();
+            let limit = u64::try_from(limit).unwrap_or(u64::MAX);
+            worker.kill_after(Duration::from_micros(random.below(limit)));
         }
         let end = worker.end();
         tally.processes += 1;
@@ -140,8 +142,8 @@ pub fn play(
             }
             continue;
         }
-        if let Ends::AtRandom { longest, .. } = ends {
-            **longest = began.elapsed().max(**longest);
+        if let Ends::AtRandom { average, .. } = ends {
+            **average = (**average * 7 + began.elapsed()) / 8;
         }
         match end.said.last().map(String::as_str) {
             Some(AGAIN | FINISHED) if point.is_some() => return Ok(false),

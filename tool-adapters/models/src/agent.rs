@@ -113,7 +113,8 @@ use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
     EventSender, Handoffs, History, Keep, Message, MessageLog, Model, ModelInfo, ModelRequest,
     ModelStep, OpenError, PendingCall, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened,
-    Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_begun_note, decision_note,
+    Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_begun_note,
+    decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{
@@ -770,7 +771,7 @@ impl<M: Model> AgentLoop<M> {
     /// Stores that a person has decided on a call, before the decision is carried out, so that the
     /// next process knows of it if this one is killed meanwhile. Returns the call, or its response
     /// if the decision could not be stored: then it is not carried out.
-    async fn begin_decision(
+    pub(crate) async fn begin_decision(
         &mut self,
         decision: &Decision,
     ) -> Result<Option<PendingCall>, Box<ToolResponse>> {

@@ -182,6 +182,13 @@ mod tests {
         number
     }
 
+    /// Sign a contract.
+    #[tool(category = "action", confirm)]
+    async fn sign(ctx: &RunContext) {
+        ctx.update("signing");
+        std::future::pending::<()>().await;
+    }
+
     /// A program whose store outlives its runtimes.
     #[derive(Clone)]
     struct Host {
@@ -210,6 +217,7 @@ mod tests {
                 .with(find_table)
                 .with(pay)
                 .with(cancel)
+                .with(sign)
                 .build();
             let runtime = Runtime::builder(tools.expect("builds"))
                 .policy(self.policy.clone())
@@ -367,6 +375,106 @@ mod tests {
         });
         assert_eq!(result, Some("12"));
         assert_eq!(host.stored().await, agent.history().messages());
+    }
+
+    /// Lets the model make a call that a person has to approve, and returns its token.
+    async fn asked(host: &Host, tool: &str, arguments: serde_json::Value) -> String {
+        let script = ScriptedModel::new()
+            .calls([call("c1", tool, arguments)])
+            .says("Shall I?");
+        let mut agent = host.open(script).await;
+        let reply = agent.prompt("Please").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        token
+    }
+
+    async fn last_note(agent: &AgentLoop<ScriptedModel>) -> String {
+        match agent.history().messages().last() {
+            Some(Message::User(said)) => said.text().into_owned(),
+            other => panic!("no note: {other:?}"),
+        }
+    }
+
+    // M34
+    #[tokio::test]
+    async fn an_approved_call_of_a_killed_process_is_unknown() {
+        let host = Host::new();
+        let token = asked(&host, "sign", json!({})).await;
+        let mut agent = host.open(ScriptedModel::new()).await;
+        let mut events = agent.stream(Decision::approve(token.clone()));
+        while !matches!(events.next().await, Some(AgentEvent::CallUpdate { .. })) {}
+        // A process that is killed drops nothing.
+        std::mem::forget(events);
+        std::mem::forget(agent);
+
+        let mut agent = host.open(ScriptedModel::new().says("I do not know.")).await;
+        let note = last_note(&agent).await;
+        let mark = agent.session().decision_mark(&token).expect("a mark");
+        assert!(note.starts_with(&mark), "{note}");
+        assert!(
+            note.contains("unknown whether the call took effect"),
+            "{note}"
+        );
+        assert_eq!(host.stored().await, agent.history().messages());
+        assert_eq!(agent.resume().await.text.as_deref(), Some("I do not know."));
+
+        let again = agent.approve(&token).await;
+        let kind = again.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::NotFound));
+    }
+
+    // M34
+    #[tokio::test]
+    async fn a_lost_decision_is_told_once() {
+        let host = Host::new();
+        let token = asked(&host, "cancel", json!({"number": 12})).await;
+        let mut agent = host.open(ScriptedModel::new()).await;
+        agent
+            .begin_decision(&Decision::deny(&token))
+            .await
+            .expect("stored");
+        std::mem::forget(agent);
+
+        let agent = host.open(ScriptedModel::new()).await;
+        let note = last_note(&agent).await;
+        assert!(
+            note.ends_with("A person has refused it, and it was not run."),
+            "{note}"
+        );
+        let length = agent.history().messages().len();
+        let agent = host.open(ScriptedModel::new()).await;
+        assert_eq!(agent.history().messages().len(), length);
+    }
+
+    // M34
+    #[tokio::test]
+    async fn an_approval_that_was_not_carried_out_still_works() {
+        let host = Host::new();
+        let token = asked(&host, "cancel", json!({"number": 12})).await;
+        let mut agent = host.open(ScriptedModel::new()).await;
+        agent
+            .begin_decision(&Decision::approve(&token))
+            .await
+            .expect("stored");
+        std::mem::forget(agent);
+
+        let mut agent = host.open(ScriptedModel::new()).await;
+        assert_eq!(agent.approve(&token).await.data_json(), Some("12"));
+    }
+
+    // M34
+    #[tokio::test]
+    async fn a_decision_that_cannot_be_stored_is_not_carried_out() {
+        let host = Host::new();
+        let token = asked(&host, "cancel", json!({"number": 12})).await;
+        let mut late = host.open(ScriptedModel::new()).await;
+        let mut agent = host.open(ScriptedModel::new().says("Yes.")).await;
+        let _ = agent.prompt("Still there?").await;
+
+        let refused = late.approve(&token).await;
+        let kind = refused.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::Conflict));
+        assert_eq!(agent.approve(&token).await.data_json(), Some("12"));
     }
 
     #[tokio::test(start_paused = true)]

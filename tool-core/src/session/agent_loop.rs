@@ -30,6 +30,7 @@ use crate::time::CallInstant;
 use crate::tool::{ProviderTool, ToolDefinition};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -856,12 +857,26 @@ impl<'a> OpenStep<'a> {
                 (*place, response, wanted)
             });
         let mut running = running.collect::<FuturesUnordered<_>>();
-        while let Some((place, response, wanted)) = running.next().await {
+        let mut ended = VecDeque::new();
+        loop {
+            let next = match ended.pop_front() {
+                Some(next) => Some(next),
+                None => running.next().await,
+            };
+            let Some((place, response, wanted)) = next else {
+                break;
+            };
             let response = self.take_handoff(place, response);
-            if let Some(events) = events {
-                events.result(&self.step.calls[place], &response, wanted);
-            }
             self.answer(place, response);
+            if !wanted.is_empty() {
+                // A person who has a token, and a model that does not know that the call waits, would decide twice.
+                self.history.stored_beside(&mut running, &mut ended).await;
+            }
+            if let Some(events) = events
+                && let Some(response) = &self.answers[place]
+            {
+                events.result(&self.step.calls[place], response, wanted);
+            }
         }
         drop(running);
 

@@ -3,15 +3,19 @@
 use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::session::history::History;
 use crate::session::message::Message;
-use futures_util::future::BoxFuture;
+use futures_util::future::{BoxFuture, Either, select};
+use futures_util::{Stream, StreamExt};
+use std::collections::VecDeque;
+use std::pin::pin;
 
 /// Stores the messages of a conversation as they are said, so that nothing that was said is lost if
 /// the process ends.
 ///
 /// The loop adds the user's message before it asks the model, and the model's step before its calls
 /// run. It waits for both with
-/// [`stored`](Self::stored). It adds the result of each call as it comes, and waits for all before it asks the model again. The
-/// results of a step may therefore come in another order than its calls.
+/// [`stored`](Self::stored). It adds the result of each call as it comes, and waits for all before it asks the model again, and
+/// before it shows a reader that a call waits for approval. The results of a step may therefore come in another order than its
+/// calls.
 ///
 /// ```
 /// use futures_util::future::BoxFuture;
@@ -146,6 +150,27 @@ impl LoggedHistory<'_> {
         match &mut self.log {
             Some(log) => log.stored().await,
             None => Ok(()),
+        }
+    }
+
+    /// Waits until the log has stored all messages, or has failed to, and polls calls meanwhile. Those that have ended are
+    /// added to `ended`.
+    pub(crate) async fn stored_beside<S: Stream + Unpin>(
+        &mut self,
+        calls: &mut S,
+        ended: &mut VecDeque<S::Item>,
+    ) {
+        let mut stored = pin!(self.stored());
+        loop {
+            match select(stored.as_mut(), calls.next()).await {
+                Either::Left(_) => return,
+                Either::Right((Some(call), _)) => ended.push_back(call),
+                Either::Right((None, _)) => {
+                    // An error ends the reply before the next step.
+                    let _ = stored.await;
+                    return;
+                }
+            }
         }
     }
 

@@ -4,11 +4,11 @@ use crate::support::{Counter, call, kind, tools};
 use crate::support_b::{answer, begin, ms};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use tool_core::call::ResultForm;
-use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
+use tool_core::session::{HookedCall, Journal, JournalEntry, JournalError, RecoveredCall};
 use tool_core::{
-    Content, ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolOutput,
+    Content, ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolOutput,
     ToolResponse, toolset,
 };
 
@@ -115,6 +115,13 @@ impl Bank {
         self.ran.add();
         ToolOutput::new(7)
             .with_content([Content::text("No. 7"), Content::image("aGk=", "image/png")])
+    }
+
+    /// Pay, and speak of it in the next turn.
+    #[tool(category = "action")]
+    fn pay_and_tell(&self, ctx: &RunContext) -> &'static str {
+        ctx.emit(Intent::SetPendingMessage("It is paid.".to_owned()));
+        "card 4111"
     }
 
     /// Pay twice.
@@ -399,4 +406,70 @@ async fn journal_records_nested_calls_under_their_ids() {
         .collect::<Vec<_>>();
     assert_eq!(ids, ["c1", "c1.1", "c1.2"]);
     assert_eq!(made[2], json!(entries[0].idempotency_key));
+}
+
+/// A journal that looks at the session when a call has ended.
+#[derive(Clone, Default)]
+struct Witness {
+    paper: Paper,
+    session: Arc<OnceLock<Session>>,
+    seen: Arc<Mutex<Vec<Option<String>>>>,
+}
+
+impl Journal for Witness {
+    async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+        self.paper.started(call).await
+    }
+
+    async fn finished(&self, session: &str, id: &str, said: &str) -> Result<(), JournalError> {
+        let open = self.session.get().expect("a session");
+        let message = open.state().pending_message.clone();
+        self.seen.lock().expect("seen").push(message);
+        self.paper.finished(session, id, said).await
+    }
+
+    async fn recover(&self, session: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+        self.paper.recover(session).await
+    }
+
+    async fn forget(&self, session: &str) -> Result<(), JournalError> {
+        self.paper.forget(session).await
+    }
+}
+
+/// Makes the call that emits an intent, and returns what its journal has seen and has of it.
+async fn paid_before(witness: &Witness) -> Option<String> {
+    let bank = Bank::default();
+    let runtime = Runtime::builder(tools![bank])
+        .journal(witness.clone())
+        .after(async |_: HookedCall<'_>, response: &mut ToolResponse| {
+            let text = response.to_string().replace("4111", "****");
+            *response = serde_json::from_str(&text).expect("an envelope");
+        })
+        .build()
+        .expect("a runtime");
+    let session = runtime.session("s-1", Mode::Text).await;
+    let session = session.expect("a session");
+    let _ = witness.session.set(session.clone());
+    session
+        .call(ToolCall::new("c1", "pay_and_tell", "{}"))
+        .await;
+    let calls = witness.paper.calls.lock().expect("calls");
+    calls[0].response.clone()
+}
+
+// T14: a process that finds a result carries its intents out no more.
+#[tokio::test(start_paused = true)]
+async fn result_is_recorded_after_its_intents_are_carried_out() {
+    let witness = Witness::default();
+    paid_before(&witness).await;
+    let seen = witness.seen.lock().expect("seen").clone();
+    assert_eq!(seen, [Some("It is paid.".to_owned())]);
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn result_is_recorded_as_the_hooks_have_left_it() {
+    let recorded = paid_before(&Witness::default()).await.expect("recorded");
+    assert!(recorded.contains("card ****"), "{recorded}");
 }
