@@ -64,11 +64,15 @@ pub struct PendingCall {
     /// The expiry in milliseconds since 1970, by the clock of the process that requested approval.
     /// The store expires the call by its own clock; two hours later no process runs it.
     pub expires_at: u64,
+    /// A proof that the call is as the runtime has requested it, for
+    /// [`Runtime::pending_approvals`](crate::Runtime::pending_approvals). It approves nothing.
+    #[serde(default)]
+    pub seal: String,
 }
 
 /// The time after its expiry from which a call is not run even if the store still has it, for
 /// example a row that was restored. Clocks of processes differ by less.
-const CLOCK_DIFFERENCE: Duration = Duration::from_secs(2 * 3_600);
+pub(crate) const CLOCK_DIFFERENCE: Duration = Duration::from_secs(2 * 3_600);
 /// The arguments that a summary shows, so that many do not make it unreadable.
 const MAX_ARGUMENTS: usize = 32;
 /// The most characters of one argument in a summary, so that a long argument hides no other.
@@ -80,20 +84,7 @@ impl PendingCall {
     /// are escaped. [`payload`](Self::payload) shows the rest of what was shortened, and
     /// [`digest`](Self::digest) identifies it.
     pub fn summary(&self) -> String {
-        // A `Value` would round an integer beyond 64 bits.
-        let arguments = match serde_json::from_str::<BTreeMap<String, &RawValue>>(&self.arguments) {
-            Ok(members) => {
-                let shown = members.iter().take(MAX_ARGUMENTS);
-                let shown = shown
-                    .map(|(name, value)| format!("{}: {}", quoted(name), shorten(value.get())));
-                let mut shown = shown.collect::<Vec<_>>();
-                let rest = members.len() - shown.len();
-                shown.extend((rest > 0).then(|| format!("and {rest} more")));
-                shown.join(", ")
-            }
-            Err(_) => shorten(&self.arguments),
-        };
-        escape_invisible(&format!("{}({arguments})", self.tool))
+        summary_of(&self.tool, &self.arguments)
     }
 
     /// Returns the whole call for a person to read before the decision: the tool's name and all
@@ -107,13 +98,7 @@ impl PendingCall {
     /// canonical form. Equal digests mean equal calls, so that a person who has read a payload
     /// recognises it.
     pub fn digest(&self) -> String {
-        format!(
-            "sha256:{}",
-            hex(&Sha256::digest(format!(
-                "{}\0{}",
-                self.tool, self.arguments
-            )))
-        )
+        digest_of(&self.tool, &self.arguments)
     }
 
     /// Returns true if the call expired long ago by this process's clock.
@@ -134,13 +119,40 @@ impl PendingCall {
             call_id,
             tool,
             arguments,
+            seal,
             ..
         } = self;
         let texts = [
-            id, principal, agent, session, version, settings, call_id, tool, arguments,
+            id, principal, agent, session, version, settings, call_id, tool, arguments, seal,
         ];
         texts.iter().map(|text| text.len()).sum()
     }
+}
+
+/// Describes a call to a person.
+pub(crate) fn summary_of(tool: &str, arguments: &str) -> String {
+    // A `Value` would round an integer beyond 64 bits.
+    let shown = match serde_json::from_str::<BTreeMap<String, &RawValue>>(arguments) {
+        Ok(members) => {
+            let shown = members.iter().take(MAX_ARGUMENTS);
+            let shown =
+                shown.map(|(name, value)| format!("{}: {}", quoted(name), shorten(value.get())));
+            let mut shown = shown.collect::<Vec<_>>();
+            let rest = members.len() - shown.len();
+            shown.extend((rest > 0).then(|| format!("and {rest} more")));
+            shown.join(", ")
+        }
+        Err(_) => shorten(arguments),
+    };
+    escape_invisible(&format!("{tool}({shown})"))
+}
+
+/// Identifies a call by its tool and its arguments in canonical form.
+pub(crate) fn digest_of(tool: &str, arguments: &str) -> String {
+    format!(
+        "sha256:{}",
+        hex(&Sha256::digest(format!("{tool}\0{arguments}")))
+    )
 }
 
 /// Quotes the name of an argument that could be read as another argument.
@@ -298,6 +310,10 @@ const PURPOSE: &str = "tool-core approval 2";
 const NOTE: &str = "tool-core note 1";
 /// Separates the aliases of tokens from them.
 const ALIAS: &str = "tool-core alias 1";
+/// Separates the seals of calls from them.
+const SEAL: &str = "tool-core seal 1";
+/// Separates the proofs of grants from them.
+const GRANT: &str = "tool-core grant 1";
 
 /// Signs the calls that wait for approval. Processes that redeem each other's tokens share the key.
 ///
@@ -373,6 +389,44 @@ impl Signer {
         (id == pending.id && self.alias_proof(&token).verify_slice(&proof).is_ok()).then_some(token)
     }
 
+    /// Returns the seal of a call, which proves that the call is as it was requested. It is kept
+    /// beside the call, so unlike a token it must approve nothing.
+    pub(crate) fn seal(&self, pending: &PendingCall) -> String {
+        hex(&self.seal_proof(pending).finalize().into_bytes())
+    }
+
+    /// Returns true if a call that a store has given is as it was requested here.
+    pub(crate) fn is_sealed(&self, pending: &PendingCall) -> bool {
+        let mut seal = [0; PROOF];
+        decode_hex(&pending.seal, &mut seal) && self.seal_proof(pending).verify_slice(&seal).is_ok()
+    }
+
+    fn seal_proof(&self, pending: &PendingCall) -> Hmac<Sha256> {
+        let token = self.sign(pending);
+        self.0.clone().chain_update(SEAL).chain_update(token)
+    }
+
+    /// Returns the proof of a grant, whose parts are texts.
+    pub(crate) fn grant_proof(&self, parts: &[&str]) -> String {
+        hex(&self.proof_of_grant(parts).finalize().into_bytes())
+    }
+
+    /// Returns true if this is the proof of a grant with these parts.
+    pub(crate) fn proves_grant(&self, proof: &str, parts: &[&str]) -> bool {
+        let mut bytes = [0; PROOF];
+        decode_hex(proof, &mut bytes) && self.proof_of_grant(parts).verify_slice(&bytes).is_ok()
+    }
+
+    fn proof_of_grant(&self, parts: &[&str]) -> Hmac<Sha256> {
+        let mut proof = self.0.clone().chain_update(GRANT);
+        for part in parts {
+            // The length goes first, so that no character can move from one part to the next.
+            proof.update(&(part.len() as u64).to_be_bytes());
+            proof.update(part.as_bytes());
+        }
+        proof
+    }
+
     fn alias_proof(&self, token: &str) -> Hmac<Sha256> {
         self.0.clone().chain_update(ALIAS).chain_update(token)
     }
@@ -392,6 +446,8 @@ impl Signer {
             tool,
             arguments,
             expires_at,
+            // The proof is a part of it.
+            seal: _,
         } = pending;
         let mut proof = self.0.clone();
         for text in [

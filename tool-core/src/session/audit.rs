@@ -98,6 +98,50 @@ pub struct CallDecision {
     pub approved: bool,
     /// The person who decided: the one that the host named, otherwise the principal of the session.
     pub by: String,
+    /// The grant that approved the call, or that the person gave with the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<AuditedGrant>,
+}
+
+/// A grant in the audit log. See [`Grant`](crate::session::Grant).
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_core::session::Decision;
+/// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+/// # /// Delete a note.
+/// # #[tool(confirm)]
+/// # fn delete(id: u32) -> u32 {
+/// #     id
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = Runtime::builder(ToolContext::builder().with(delete).build()?).build()?;
+/// # let session = runtime.session("s-1", Mode::Text).await?;
+/// # let asked = session.call(ToolCall::new("call_1", "delete", r#"{"id": 7}"#)).await;
+/// # let token = &asked.meta().confirmation().ok_or("it waits")?.token;
+/// let decision = Decision::approve(token).by("operator:ada").always_for_tool(Duration::from_secs(600));
+/// session.decide(&decision, None).await;
+/// session.call(ToolCall::new("call_2", "delete", r#"{"id": 8}"#)).await;
+///
+/// let audit = session.audit().await?;
+/// let decisions = audit.iter().filter_map(|entry| entry.decision.as_ref());
+/// let grants = decisions.filter_map(|decision| decision.grant.as_ref()).collect::<Vec<_>>();
+/// assert!(grants[0].is_new && !grants[1].is_new);
+/// assert_eq!(grants[0].id, grants[1].id);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AuditedGrant {
+    /// The grant's id.
+    pub id: String,
+    /// The time at which it was given.
+    pub given_at: Timestamp,
+    /// True if it was given with this decision. False if it approved the call, which asked no one.
+    pub is_new: bool,
 }
 
 impl AuditEntry {
@@ -169,6 +213,8 @@ pub(crate) struct AuditFacts<'a> {
     pub(crate) began: CallInstant,
     /// The person who approved the call.
     pub(crate) approved_by: Option<&'a Arc<str>>,
+    /// The grant that approved it, or that was given with the approval.
+    pub(crate) grant: Option<&'a AuditedGrant>,
 }
 
 /// The last calls of a session in memory. Most of them have neither intents nor a decision, and
@@ -215,6 +261,7 @@ impl AuditLog {
             let decision = Some(CallDecision {
                 approved: true,
                 by: by.to_string(),
+                grant: call.grant.cloned(),
             });
             Box::new(AuditDetails {
                 decision,

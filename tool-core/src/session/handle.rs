@@ -1,6 +1,6 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
-use crate::call::tool_call::CallApproval;
+use crate::call::tool_call::{CallApproval, GrantTerms};
 use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
@@ -17,7 +17,7 @@ use crate::session::inner::SessionInner;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{Model, ToolChoice};
 use crate::session::pipeline::journal::recovered_end;
-use crate::session::pipeline::{confirm, entry, step, without_tool};
+use crate::session::pipeline::{confirm, entry, granted, step, without_tool};
 use crate::session::policy::Policy;
 use crate::session::reply::Reply;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
@@ -435,7 +435,7 @@ impl Session {
         let how = ApprovedRun {
             person: self.principal(),
             handlers,
-            events: None,
+            ..ApprovedRun::default()
         };
         self.run_approved(token, how).await
     }
@@ -444,6 +444,9 @@ impl Session {
         let approved = async {
             let pending = confirm::pending_call(&self.0, token).await?;
             confirm::check_settings(&self.0, &pending)?;
+            if how.grant.is_some() {
+                granted::check_allowed(&self.0, &pending.tool)?;
+            }
             let PendingCall {
                 id,
                 call_id,
@@ -458,6 +461,7 @@ impl Session {
             let given = CallApproval {
                 id: Arc::clone(&approval.id),
                 by: how.person.into(),
+                grant: how.grant,
             };
             let mut call = ToolCall::new(call_id, tool, arguments)
                 .approved(given)
@@ -505,6 +509,12 @@ impl Session {
     /// Runs or denies a call as a person has decided. With `events`, a reader gets the beginning of
     /// the call, its updates and its result. If no call waits under the token, there are no events,
     /// and the response is `NOT_FOUND`.
+    ///
+    /// A decision may approve calls beyond this one, by a [grant](super::Grant). The grant is made
+    /// when the approval is taken, in one step with it. If it cannot be made, nothing is done and
+    /// the call still waits: the response is `CONFLICT` for a tool with the option `ask_each_time`
+    /// and under a [`Policy::max_grant_lifetime`] of zero, and `BUDGET_EXCEEDED` if the session has
+    /// as many grants as it may have.
     pub async fn decide(&self, decision: &Decision, events: Option<&EventSender>) -> ToolResponse {
         let token = decision.token();
         let person = decision.person().unwrap_or(self.principal());
@@ -512,6 +522,7 @@ impl Session {
             let how = ApprovedRun {
                 person,
                 events,
+                grant: decision.grant(),
                 ..ApprovedRun::default()
             };
             return self.run_approved(token, how).await;
@@ -823,6 +834,8 @@ struct ApprovedRun<'a> {
     person: &'a str,
     handlers: HostHandlers,
     events: Option<&'a EventSender>,
+    /// The calls beyond this one that the person has approved.
+    grant: Option<GrantTerms>,
 }
 
 impl fmt::Debug for Session {

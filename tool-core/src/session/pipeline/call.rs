@@ -10,6 +10,7 @@ use crate::call::error::MASKED;
 use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
+use crate::session::grants::Grant;
 use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::admit::AdmissionGate;
@@ -19,7 +20,7 @@ use crate::session::pipeline::governed_tool::GovernedTool;
 use crate::session::pipeline::journal::{JournalClaim, record_end, record_start};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::refund::RefundGuard;
-use crate::session::pipeline::{hooks, record, start, without_tool};
+use crate::session::pipeline::{granted, hooks, record, start, without_tool};
 use crate::time::CallInstant;
 use crate::tool::FunctionTool;
 use crate::tool::bare_call::repair_arguments;
@@ -87,6 +88,7 @@ pub(crate) async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolR
         meter,
         progress: OnceLock::new(),
         has_run: AtomicBool::new(false),
+        grant: OnceLock::new(),
     };
     governed.run(&mut place).await
 }
@@ -188,18 +190,29 @@ impl GovernedCall<'_> {
     /// Makes a call that the gate has stopped, because something has to be awaited before the
     /// method runs. Its arguments were decoded from `text`, so they are known to be valid.
     async fn run_deferred(&self, gate: &AdmissionGate<'_>, text: &str) -> ToolResponse {
-        // Admit, if the store can only be awaited. Confirm: without an approval the call ends here,
-        // and comes again with it.
-        let refund = match gate.wait(text).await {
-            Ok(Some(refund)) => refund,
-            Ok(None) => return confirm::request_approval(self, text).await,
+        // Admit, if the store can only be awaited. Confirm: without an approval or a grant the call
+        // ends here, and comes again with the approval.
+        let mut granted = None;
+        let admitted = match gate.wait(text).await {
+            Ok(Some(refund)) => Ok(refund),
+            Ok(None) => {
+                granted = granted::find(self, text).await;
+                if granted.is_none() {
+                    return confirm::request_approval(self, text).await;
+                }
+                gate.charge_granted(text).await
+            }
+            Err(error) => Err(error),
+        };
+        let refund = match admitted {
+            Ok(refund) => refund,
             Err(error) => return self.responses().fail(error),
         };
         let hooked = HookedCall {
             arguments: text,
             ..hooks::hooked(self, gate.turn())
         };
-        let _claim = match self.prepare(&hooked, &refund).await {
+        let _claim = match self.prepare(&hooked, &refund, granted).await {
             Ok(claim) => claim,
             Err(response) => {
                 refund.refund(self.meter.as_deref()).await;
@@ -219,13 +232,14 @@ impl GovernedCall<'_> {
         response
     }
 
-    /// Waits for the hooks before the call, redeems its approval and records its start in the
-    /// journal. Returns the call's claim in the journal, or the response of a call that does not
+    /// Waits for the hooks before the call, redeems its approval or checks its grant, and records
+    /// its start in the journal. Returns the call's claim in the journal, or the response of a call that does not
     /// run.
     async fn prepare(
         &self,
         hooked: &HookedCall<'_>,
         refund: &RefundGuard,
+        grant: Option<Grant>,
     ) -> Result<Option<JournalClaim<'_>>, Box<ToolResponse>> {
         let fail = |error| Box::new(self.responses().fail(error));
         let late = |doing| self.timed_out(doing).did_not_run();
@@ -241,6 +255,12 @@ impl GovernedCall<'_> {
 
         // As late as possible, so that an approval is not used up by a call that does not run.
         redeem(self).await.map_err(fail)?;
+        if let Some(grant) = grant
+            && !granted::holds(self, grant).await
+        {
+            let asked = confirm::request_approval(self, hooked.arguments).await;
+            return Err(Box::new(asked));
+        }
         let start = record_start(self, hooked.arguments, hooked.turn);
         let started = timeout_at(self.deadline(), start).await;
         started.unwrap_or_else(|_| Err(fail(late("waiting for the journal"))))

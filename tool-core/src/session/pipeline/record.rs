@@ -154,7 +154,8 @@ fn count(
         tool: &call.tool.definition().name,
         call_id: call.request.shared_id(),
         began: call.began,
-        approved_by: call.request.approval().map(|approval| &approval.by),
+        approved_by: call.approved_by(),
+        grant: call.grant.get().map(|used| &used.audited),
     };
     let is_remote = session.record.is_remote();
     let audit = if is_audited || is_remote {
@@ -234,7 +235,6 @@ fn audit_entry(
     response: &ToolResponse,
     intents: Vec<AuditedIntent>,
 ) -> AuditEntry {
-    let approval = call.request.approval();
     AuditEntry {
         at: Timestamp(jiff::Timestamp::now()),
         turn,
@@ -243,9 +243,10 @@ fn audit_entry(
         principal: call.session.principal.to_string(),
         outcome: CallOutcome::of_response(response, call.is_refusal(response)),
         intents: last_intents(intents),
-        decision: approval.map(|approval| CallDecision {
+        decision: call.approved_by().map(|by| CallDecision {
             approved: true,
-            by: approval.by.to_string(),
+            by: by.to_string(),
+            grant: call.grant.get().map(|used| used.audited.clone()),
         }),
     }
 }

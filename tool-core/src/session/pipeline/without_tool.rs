@@ -169,6 +169,7 @@ pub(crate) async fn count_denial(
     let decision = person.map(|person| CallDecision {
         approved: false,
         by: person.to_owned(),
+        grant: None,
     });
     audit(session, AuditEntry { decision, ..entry }).await;
 }
