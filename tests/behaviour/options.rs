@@ -13,6 +13,7 @@ use tool_core::{Category, Mode, ToolContext, tool, toolset};
     category = "action",
     modes("voice"),
     confirm,
+    ask_each_time,
     timeout = "800ms",
     idempotent,
     destructive,
@@ -66,6 +67,7 @@ fn every_option_is_stored_in_the_definition() {
         cancellable: true,
         sequential: true,
         blocking: true,
+        ask_each_time: true,
     };
     assert_eq!(tool.flags(), all);
 }

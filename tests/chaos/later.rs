@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tool_core::session::SessionState;
 use tool_core::session::{
-    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, Journal,
-    JournalEntry, JournalError, MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall,
-    RecoveredCall, SessionCall, SessionRecord, SessionStore, Settlement, StateChange, StoreError,
-    Turn, Verdict,
+    Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalRequest, ApprovalVerdict,
+    AuditEntry, Grant, GrantRequest, GrantVerdict, Journal, JournalEntry, JournalError,
+    MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall,
+    SessionRecord, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
 };
 use tool_core::{Mode, SessionId};
 
@@ -114,6 +114,16 @@ impl SessionStore for LaterStore {
     async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
         self.waits.around(self.inner.calls(id)).await
     }
+
+    async fn approvals_of(
+        &self,
+        principal: &str,
+        after: Option<&ApprovalPlace>,
+        limit: u32,
+    ) -> Result<ApprovalPage, StoreError> {
+        let page = self.inner.approvals_of(principal, after, limit);
+        self.waits.around(page).await
+    }
 }
 
 impl SessionRecord for LaterRecord {
@@ -153,6 +163,18 @@ impl SessionRecord for LaterRecord {
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
         self.does(self.inner.consume(id)).await
+    }
+
+    async fn grant(&self, request: &GrantRequest<'_>) -> Result<GrantVerdict, StoreError> {
+        self.does(self.inner.grant(request)).await
+    }
+
+    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+        self.does(self.inner.grants()).await
+    }
+
+    async fn revoke(&self, grant: &str) -> Result<bool, StoreError> {
+        self.does(self.inner.revoke(grant)).await
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {

@@ -122,11 +122,18 @@ const TABLES: &[Tables] = &[
     Tables {
         noted_in: "_tool_sessions_migrations",
         applied: "SELECT version, checksum FROM _tool_sessions_migrations ORDER BY version",
-        migrations: &[SqlMigration {
-            number: 1,
-            name: "sessions",
-            sql: include_str!("migrations/postgres/0001_sessions.sql"),
-        }],
+        migrations: &[
+            SqlMigration {
+                number: 1,
+                name: "sessions",
+                sql: include_str!("migrations/postgres/0001_sessions.sql"),
+            },
+            SqlMigration {
+                number: 2,
+                name: "grants",
+                sql: include_str!("migrations/postgres/0002_grants.sql"),
+            },
+        ],
     },
     Tables {
         noted_in: "_tool_histories_migrations",

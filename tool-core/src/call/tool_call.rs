@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// A call that a model makes: an id for the response, a tool's name, and arguments.
@@ -295,6 +296,17 @@ pub(crate) struct CallApproval {
     pub(crate) reasons: Arc<[ApprovalReason]>,
     /// The canonical arguments of the model, if the person has approved others.
     pub(crate) asked: Option<Arc<str>>,
+    /// The grant that the person gives with the approval.
+    pub(crate) grant: Option<GrantTerms>,
+}
+
+/// The further calls that a person allows with an approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct GrantTerms {
+    /// True for calls with the same arguments only.
+    pub(crate) only_these_arguments: bool,
+    /// The time for which the person allows them.
+    pub(crate) lifetime: Duration,
 }
 
 fn joined(arguments: &str, name: &str) -> String {

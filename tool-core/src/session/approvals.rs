@@ -67,11 +67,15 @@ pub struct PendingCall {
     /// before there were reasons has none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reasons: Vec<ApprovalReason>,
+    /// A proof that the call is as the runtime has requested it, for
+    /// [`Runtime::pending_approvals`](crate::Runtime::pending_approvals). It approves nothing.
+    #[serde(default)]
+    pub seal: String,
 }
 
 /// The time after its expiry from which a call is not run even if the store still has it, for
 /// example a row that was restored. Clocks of processes differ by less.
-const CLOCK_DIFFERENCE: Duration = Duration::from_secs(2 * 3_600);
+pub(crate) const CLOCK_DIFFERENCE: Duration = Duration::from_secs(2 * 3_600);
 
 impl PendingCall {
     /// Describes the call to a person: the first arguments, shortened if they are long, and how
@@ -79,8 +83,7 @@ impl PendingCall {
     /// are escaped. [`payload`](Self::payload) shows the rest of what was shortened, and
     /// [`digest`](Self::digest) identifies it.
     pub fn summary(&self) -> String {
-        let arguments = self.argument_lines().join(", ");
-        format!("{}({arguments})", escape_invisible(&self.tool))
+        summary_of(&self.tool, &self.arguments)
     }
 
     /// Returns the arguments for a form, one a line, `name: value`, shortened as in the summary. After
@@ -137,15 +140,22 @@ impl PendingCall {
             tool,
             arguments,
             reasons,
+            seal,
             ..
         } = self;
         let texts = [
-            id, principal, agent, session, version, settings, call_id, tool, arguments,
+            id, principal, agent, session, version, settings, call_id, tool, arguments, seal,
         ];
         let texts = texts.iter().map(|text| text.len()).sum::<usize>();
         let reasons = reasons.iter().map(ApprovalReason::size).sum::<usize>();
         texts + reasons
     }
+}
+
+/// Describes a call to a person.
+pub(crate) fn summary_of(tool: &str, arguments: &str) -> String {
+    let arguments = argument_lines(arguments).join(", ");
+    format!("{}({arguments})", escape_invisible(tool))
 }
 
 /// Returns the digest of a call with canonical arguments.
@@ -290,6 +300,10 @@ const PURPOSE: &str = "tool-core approval 2";
 const NOTE: &str = "tool-core note 1";
 /// Separates the aliases of tokens from them.
 const ALIAS: &str = "tool-core alias 1";
+/// Separates the seals of calls from them.
+const SEAL: &str = "tool-core seal 1";
+/// Separates the proofs of grants from them.
+const GRANT: &str = "tool-core grant 1";
 
 /// Signs the calls that wait for approval. Processes that redeem each other's tokens share the key.
 ///
@@ -365,6 +379,44 @@ impl Signer {
         (id == pending.id && self.alias_proof(&token).verify_slice(&proof).is_ok()).then_some(token)
     }
 
+    /// Returns the seal of a call, which proves that the call is as it was requested. It is kept
+    /// beside the call, so unlike a token it must approve nothing.
+    pub(crate) fn seal(&self, pending: &PendingCall) -> String {
+        hex(&self.seal_proof(pending).finalize().into_bytes())
+    }
+
+    /// Returns true if a call that a store has given is as it was requested here.
+    pub(crate) fn is_sealed(&self, pending: &PendingCall) -> bool {
+        let mut seal = [0; PROOF];
+        decode_hex(&pending.seal, &mut seal) && self.seal_proof(pending).verify_slice(&seal).is_ok()
+    }
+
+    fn seal_proof(&self, pending: &PendingCall) -> Hmac<Sha256> {
+        let token = self.sign(pending);
+        self.0.clone().chain_update(SEAL).chain_update(token)
+    }
+
+    /// Returns the proof of a grant, whose parts are texts.
+    pub(crate) fn grant_proof(&self, parts: &[&str]) -> String {
+        hex(&self.proof_of_grant(parts).finalize().into_bytes())
+    }
+
+    /// Returns true if this is the proof of a grant with these parts.
+    pub(crate) fn proves_grant(&self, proof: &str, parts: &[&str]) -> bool {
+        let mut bytes = [0; PROOF];
+        decode_hex(proof, &mut bytes) && self.proof_of_grant(parts).verify_slice(&bytes).is_ok()
+    }
+
+    fn proof_of_grant(&self, parts: &[&str]) -> Hmac<Sha256> {
+        let mut proof = self.0.clone().chain_update(GRANT);
+        for part in parts {
+            // The length goes first, so that no character can move from one part to the next.
+            proof.update(&(part.len() as u64).to_be_bytes());
+            proof.update(part.as_bytes());
+        }
+        proof
+    }
+
     fn alias_proof(&self, token: &str) -> Hmac<Sha256> {
         self.0.clone().chain_update(ALIAS).chain_update(token)
     }
@@ -385,6 +437,8 @@ impl Signer {
             arguments,
             expires_at,
             reasons,
+            // The proof is a part of it.
+            seal: _,
         } = pending;
         let mut proof = self.0.clone();
         for text in [

@@ -108,6 +108,9 @@ pub struct CallDecision {
     /// The arguments before and after, if the person has approved others than those of the model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<ChangedArguments>,
+    /// The grant that approved the call, or that the person gave with the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grant: Option<AuditedGrant>,
 }
 
 /// The arguments of a call that a person has approved with others. Both texts are JSON, redacted by
@@ -154,14 +157,56 @@ impl ChangedArguments {
 }
 
 impl CallDecision {
-    /// Creates a decision without a change of the arguments. For stores and their tests.
+    /// Creates a decision without a change of the arguments and without a grant. For stores and their tests.
     pub fn new(approved: bool, by: impl Into<String>) -> Self {
         Self {
             approved,
             by: by.into(),
             change: None,
+            grant: None,
         }
     }
+}
+
+/// A grant in the audit log. See [`Grant`](crate::session::Grant).
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_core::session::Decision;
+/// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+/// # /// Delete a note.
+/// # #[tool(confirm)]
+/// # fn delete(id: u32) -> u32 {
+/// #     id
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let runtime = Runtime::builder(ToolContext::builder().with(delete).build()?).build()?;
+/// # let session = runtime.session("s-1", Mode::Text).await?;
+/// # let asked = session.call(ToolCall::new("call_1", "delete", r#"{"id": 7}"#)).await;
+/// # let token = &asked.meta().confirmation().ok_or("it waits")?.token;
+/// let decision = Decision::approve(token).by("operator:ada").always_for_tool(Duration::from_secs(600));
+/// session.decide(&decision, None).await;
+/// session.call(ToolCall::new("call_2", "delete", r#"{"id": 8}"#)).await;
+///
+/// let audit = session.audit().await?;
+/// let decisions = audit.iter().filter_map(|entry| entry.decision.as_ref());
+/// let grants = decisions.filter_map(|decision| decision.grant.as_ref()).collect::<Vec<_>>();
+/// assert!(grants[0].is_new && !grants[1].is_new);
+/// assert_eq!(grants[0].id, grants[1].id);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AuditedGrant {
+    /// The grant's id.
+    pub id: String,
+    /// The time at which it was given.
+    pub given_at: Timestamp,
+    /// True if it was given with this decision. False if it approved the call, which asked no one.
+    pub is_new: bool,
 }
 
 impl AuditEntry {
@@ -239,10 +284,15 @@ pub(crate) struct AuditFacts<'a> {
     pub(crate) redaction: &'a Redaction,
 }
 
-/// A call that a person has approved.
+/// A call that a person has approved, or had approved in advance.
 #[derive(Clone, Copy)]
 pub(crate) struct ApprovedCall<'a> {
-    pub(crate) approval: &'a CallApproval,
+    /// The person.
+    pub(crate) by: &'a str,
+    /// `None` if a grant covers the call.
+    pub(crate) approval: Option<&'a CallApproval>,
+    /// The grant that covers the call, or that the person gave with the approval.
+    pub(crate) grant: Option<&'a AuditedGrant>,
     pub(crate) tool: &'a str,
     /// The arguments with which it runs.
     pub(crate) arguments: &'a str,
@@ -252,13 +302,19 @@ pub(crate) struct ApprovedCall<'a> {
 impl ApprovedCall<'_> {
     /// Returns the decision as the audit log has it.
     pub(crate) fn decision(&self) -> CallDecision {
-        let asked = self.approval.asked.as_deref();
+        let asked = self.approval.and_then(|approval| approval.asked.as_deref());
         let change = asked
             .map(|asked| ChangedArguments::new(self.tool, asked, self.arguments, self.redaction));
         CallDecision {
             change,
-            ..CallDecision::new(true, &*self.approval.by)
+            grant: self.grant.cloned(),
+            ..CallDecision::new(true, self.by)
         }
+    }
+
+    /// Returns the reasons for which the call waited.
+    pub(crate) fn reasons(&self) -> &[ApprovalReason] {
+        self.approval.map_or(&[], |approval| &approval.reasons)
     }
 }
 
@@ -366,7 +422,7 @@ impl AuditLog {
 
 #[cold]
 fn approval_details(call: &AuditFacts<'_>) -> Box<AuditDetails> {
-    let of_approval = call.approval.map_or(&[][..], |call| &call.approval.reasons);
+    let of_approval = call.approval.map_or(&[][..], ApprovedCall::reasons);
     let reasons = if call.reasons.is_empty() {
         of_approval
     } else {

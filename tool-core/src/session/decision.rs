@@ -1,6 +1,9 @@
 //! A person's decision on a call that waits for approval.
 
 use crate::call::Arguments;
+use crate::call::tool_call::GrantTerms;
+use crate::session::grants::GrantScope;
+use std::time::Duration;
 
 /// A person's decision on a call that waits for approval.
 ///
@@ -51,6 +54,7 @@ pub struct Decision {
     is_approval: bool,
     person: Option<String>,
     arguments: Option<String>,
+    grant: Option<GrantTerms>,
 }
 
 impl Decision {
@@ -61,6 +65,7 @@ impl Decision {
             is_approval: true,
             person: None,
             arguments: None,
+            grant: None,
         }
     }
 
@@ -91,6 +96,39 @@ impl Decision {
         }
     }
 
+    /// Also approves all later calls of this tool in this session, for a time: a [grant](crate::session::Grant).
+    /// A time beyond [`Policy::max_grant_lifetime`](crate::Policy::max_grant_lifetime) is shortened to it. A
+    /// denial gives no grant.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_core::session::{Decision, GrantScope};
+    ///
+    /// # let token = "token".to_owned();
+    /// let decision = Decision::approve(token).by("user:7").always_for_tool(Duration::from_secs(600));
+    /// assert_eq!(decision.grant_scope(), Some(GrantScope::Tool));
+    /// ```
+    pub fn always_for_tool(self, time: Duration) -> Self {
+        self.granting(time, false)
+    }
+
+    /// Also approves later calls of this tool with equal arguments in this session, for a time, as
+    /// [`always_for_tool`](Self::always_for_tool) does for all arguments.
+    pub fn always_for_these_arguments(self, time: Duration) -> Self {
+        self.granting(time, true)
+    }
+
+    fn granting(self, lifetime: Duration, only_these_arguments: bool) -> Self {
+        let terms = GrantTerms {
+            only_these_arguments,
+            lifetime,
+        };
+        Self {
+            grant: self.is_approval.then_some(terms),
+            ..self
+        }
+    }
+
     /// Returns the token.
     pub fn token(&self) -> &str {
         &self.token
@@ -110,5 +148,14 @@ impl Decision {
     /// model.
     pub fn arguments(&self) -> Option<&str> {
         self.arguments.as_deref()
+    }
+
+    /// Returns the calls that the decision approves beyond this one, if it approves any.
+    pub fn grant_scope(&self) -> Option<GrantScope> {
+        self.grant.map(GrantScope::of)
+    }
+
+    pub(crate) fn grant(&self) -> Option<GrantTerms> {
+        self.grant
     }
 }

@@ -1,6 +1,6 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
-use crate::call::tool_call::CallApproval;
+use crate::call::tool_call::{CallApproval, GrantTerms};
 use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
@@ -19,7 +19,7 @@ use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, Speec
 use crate::session::model::{Model, ToolChoice};
 use crate::session::notes::{decision_note, open_decisions};
 use crate::session::pipeline::journal::recovered_end;
-use crate::session::pipeline::{confirm, entry, step, without_tool};
+use crate::session::pipeline::{confirm, entry, granted, step, without_tool};
 use crate::session::policy::Policy;
 use crate::session::reply::Reply;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
@@ -473,6 +473,9 @@ impl Session {
         let approved = async {
             let pending = confirm::pending_call(&self.0, token).await?;
             confirm::check_settings(&self.0, &pending)?;
+            if how.grant.is_some() {
+                granted::check_allowed(&self.0, &pending.tool)?;
+            }
             let run = match confirm::approved_arguments(&self.0, &pending, how.arguments) {
                 Ok(run) => run,
                 Err(refused) => return Ok(*refused),
@@ -494,6 +497,7 @@ impl Session {
                 by: how.person.into(),
                 reasons: reasons.into(),
                 asked: run.asked,
+                grant: how.grant,
             };
             let mut call = ToolCall::new(call_id, tool, run.text)
                 .approved(given)
@@ -545,6 +549,13 @@ impl Session {
     /// the call, its updates and its result. If no call waits under the token, there are no events,
     /// and the response is `NOT_FOUND`. If the person has approved other arguments and they are
     /// invalid, there are no events, the response has every problem, and the call waits on.
+    /// and the response is `NOT_FOUND`.
+    ///
+    /// A decision may approve calls beyond this one, by a [grant](super::Grant). The grant is made
+    /// when the approval is taken, in one step with it. If it cannot be made, nothing is done and
+    /// the call still waits: the response is `CONFLICT` for a tool with the option `ask_each_time`
+    /// and under a [`Policy::max_grant_lifetime`] of zero, and `BUDGET_EXCEEDED` if the session has
+    /// as many grants as it may have.
     pub async fn decide(&self, decision: &Decision, events: Option<&EventSender>) -> ToolResponse {
         let token = decision.token();
         let person = decision.person().unwrap_or(self.principal());
@@ -552,7 +563,7 @@ impl Session {
             let how = ApprovedRun {
                 person,
                 events,
-                arguments: decision.arguments(),
+                grant: decision.grant(),
                 ..ApprovedRun::default()
             };
             return self.run_approved(token, how).await;
@@ -885,6 +896,8 @@ struct ApprovedRun<'a> {
     events: Option<&'a EventSender>,
     /// The arguments that the person has given in place of the model's.
     arguments: Option<&'a str>,
+    /// The calls beyond this one that the person has approved.
+    grant: Option<GrantTerms>,
 }
 
 impl fmt::Debug for Session {

@@ -17,6 +17,7 @@ pub(crate) mod decision;
 pub(crate) mod declared_tools;
 pub(crate) mod event_queue;
 pub(crate) mod fallback;
+pub(crate) mod grants;
 pub(crate) mod guards;
 pub(crate) mod handle;
 pub(crate) mod handoffs;
@@ -36,6 +37,7 @@ pub(crate) mod model_info;
 pub(crate) mod model_span;
 pub(crate) mod model_step;
 pub(crate) mod notes;
+pub(crate) mod pending_approvals;
 pub(crate) mod pipeline;
 pub(crate) mod playout;
 pub(crate) mod policy;
@@ -51,6 +53,7 @@ pub(crate) mod runtime;
 pub(crate) mod search;
 #[cfg(feature = "tower")]
 mod service;
+pub(crate) mod session_grants;
 pub(crate) mod snapshots;
 pub(crate) mod state;
 pub(crate) mod store;
@@ -74,7 +77,7 @@ pub use crate::session::approvals::{
     without_notes,
 };
 pub use crate::session::audit::{
-    AuditEntry, AuditedIntent, CallDecision, CallOutcome, ChangedArguments,
+    AuditEntry, AuditedGrant, AuditedIntent, CallDecision, CallOutcome, ChangedArguments,
 };
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
@@ -82,6 +85,7 @@ pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::decision::Decision;
 pub use crate::session::event_queue::EventSender;
 pub use crate::session::fallback::{FallbackModel, ModelSwitch};
+pub use crate::session::grants::{Grant, GrantRequest, GrantScope, GrantVerdict};
 pub use crate::session::guards::{
     AnswerVerdict, GuardedAnswer, GuardedInput, GuardedPart, Guards, InputVerdict,
 };
@@ -108,6 +112,7 @@ pub use crate::session::model_step::ModelStep;
 pub use crate::session::notes::{
     NOTE, change_note, decision_begun_note, decision_note, is_note, late_note,
 };
+pub use crate::session::pending_approvals::{PendingApproval, PendingApprovals};
 pub use crate::session::policy::{Policy, TurnLimits};
 pub use crate::session::raw_turn::RawTurn;
 pub use crate::session::repairs::{Repair, RepairedMessages, Repairs};
@@ -117,11 +122,12 @@ pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::ToolSearch;
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
-    Admission, AnsweredCallRecord, BudgetLimit, Charge, ConversationInfo, ConversationKey,
-    ConversationPlace, ConversationSize, ConversationSummary, DynHistoryStore, HistoryStore,
-    HistoryStoreError, MemoryRecord, MemoryStore, OpenError, OpenRequest, PrincipalCharge,
-    PrincipalSpending, Refusal, SessionRecord, SessionStore, Settlement, StoreError,
-    StoredConversation, StoredMessages, StoredSession, ToolTurnReport, TurnReport, Verdict,
+    Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, BudgetLimit, Charge,
+    ConversationInfo, ConversationKey, ConversationPlace, ConversationSize, ConversationSummary,
+    DynHistoryStore, HistoryStore, HistoryStoreError, MemoryRecord, MemoryStore, OpenError,
+    OpenRequest, PrincipalCharge, PrincipalSpending, Refusal, SessionRecord, SessionStore,
+    Settlement, StoreError, StoredConversation, StoredMessages, StoredSession, ToolTurnReport,
+    TurnReport, Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::{BackgroundAnswer, CallUpdate};

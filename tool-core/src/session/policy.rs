@@ -33,6 +33,8 @@ pub struct Policy {
     /// For each category, whether a person approves each call of its tools.
     pub(crate) confirmed: [bool; 3],
     pub(crate) approvals: ApprovalLimits,
+    pub(crate) max_grant_lifetime: Duration,
+    pub(crate) max_grants: u32,
     pub(crate) questions: QuestionLimits,
     pub(crate) concurrent_calls: usize,
     pub(crate) blocking_threads: usize,
@@ -137,6 +139,8 @@ impl Policy {
             confirmation_lifetime: Duration::from_secs(10 * 60),
             confirmed: [false; 3],
             approvals: ApprovalLimits::default(),
+            max_grant_lifetime: Duration::from_secs(3_600),
+            max_grants: 16,
             questions: QuestionLimits::default(),
             concurrent_calls: 64,
             blocking_threads: 16,
@@ -191,6 +195,12 @@ impl Policy {
         /// Sets the bytes that the calls of one session may take while they wait for approval.
         /// Defaults to 2 MiB.
         approval_bytes: usize => approvals.bytes;
+        /// Sets the time for which a person may approve calls in advance, with a
+        /// [grant](crate::session::Grant). Longer ones are shortened to it. Zero allows no grants,
+        /// and those that exist cover nothing. Defaults to an hour.
+        max_grant_lifetime: Duration => max_grant_lifetime;
+        /// Sets the grants that a session may have at once. Defaults to 16.
+        max_grants: u32 => max_grants;
         /// Sets the time within which the user must answer a question of a tool
         /// ([`RunContext::ask`](crate::RunContext::ask)), and the user's client a request
         /// ([`RunContext::sample`](crate::RunContext::sample)). The tool may set another. It does

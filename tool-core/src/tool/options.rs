@@ -202,6 +202,8 @@ pub struct ToolAnnotations {
     pub sequential: bool,
     /// The tool blocks its thread, so a session runs it on a bounded thread pool.
     pub blocking: bool,
+    /// A person approves each call that needs approval on its own, so that no grant covers it.
+    pub ask_each_time: bool,
 }
 
 impl ToolAnnotations {
@@ -223,6 +225,7 @@ impl ToolAnnotations {
             ("cancellable", self.cancellable),
             ("sequential", self.sequential),
             ("blocking", self.blocking),
+            ("ask_each_time", self.ask_each_time),
         ];
         let on = named.into_iter().filter(|(_, is_on)| *is_on);
         on.map(|(name, _)| name)
@@ -303,6 +306,9 @@ macro_rules! for_each_flag {
             sequential() => annotations.sequential = true;
             /// Marks that the tool blocks its thread. A session runs it on a bounded thread pool.
             blocking() => annotations.blocking = true;
+            /// Makes a person approve each call that needs approval on its own: no
+            /// [grant](crate::session::Grant) covers calls of the tool.
+            ask_each_time() => annotations.ask_each_time = true;
         }
     };
 }
@@ -332,6 +338,7 @@ macro_rules! option_fields {
                     cancellable: false,
                     sequential: false,
                     blocking: false,
+                    ask_each_time: false,
                 },
                 $($name: $default,)*
             };

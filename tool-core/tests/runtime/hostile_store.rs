@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::session::{
-    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, History,
-    MemoryRecord, MemoryStore, Message, Model, ModelRequest, ModelStep, OpenError, OpenRequest,
-    PendingCall, SessionCall, SessionRecord, SessionState, SessionStore, Settlement, StateChange,
-    StoreError, Turn, Verdict,
+    Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalRequest, ApprovalVerdict,
+    AuditEntry, Grant, GrantRequest, GrantVerdict, History, MemoryRecord, MemoryStore, Message,
+    Model, ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, SessionCall,
+    SessionRecord, SessionState, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
 };
 use tool_core::{
     Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, SessionId, ToolCall, ToolError,
@@ -87,6 +87,15 @@ impl SessionStore for Odd {
     async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
         self.inner.calls(id).await
     }
+
+    async fn approvals_of(
+        &self,
+        principal: &str,
+        after: Option<&ApprovalPlace>,
+        limit: u32,
+    ) -> Result<ApprovalPage, StoreError> {
+        self.inner.approvals_of(principal, after, limit).await
+    }
 }
 
 impl SessionRecord for OddRecord {
@@ -151,6 +160,18 @@ impl SessionRecord for OddRecord {
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
         self.0.consume(id).await
+    }
+
+    async fn grant(&self, request: &GrantRequest<'_>) -> Result<GrantVerdict, StoreError> {
+        self.0.grant(request).await
+    }
+
+    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+        self.0.grants().await
+    }
+
+    async fn revoke(&self, grant: &str) -> Result<bool, StoreError> {
+        self.0.revoke(grant).await
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {

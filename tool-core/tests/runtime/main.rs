@@ -24,6 +24,7 @@ mod deep_values;
 mod duplicates;
 mod empties;
 mod errors;
+mod grants;
 mod handles;
 mod hooks;
 mod hostile_calls;

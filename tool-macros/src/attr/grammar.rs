@@ -65,6 +65,7 @@ pub(super) static TOOL: AttributeGrammar = AttributeGrammar {
         "category",
         "modes",
         "confirm",
+        "ask_each_time",
         "timeout",
         "idempotent",
         "destructive",

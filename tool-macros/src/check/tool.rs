@@ -34,6 +34,7 @@ pub(super) fn check_tool(tool: &Tool, prefix: Option<&str>, errors: &mut Errors)
     timeout_can_interrupt(tool, errors);
     guide_exists(tool, errors);
     self_in_confirm(tool, errors);
+    ask_each_time_asks(tool, errors);
     arguments::unique_names(tool, errors);
     arguments::described_exist(tool, errors);
     arguments::parameters_are_few(tool, errors);
@@ -129,6 +130,16 @@ fn self_in_confirm(tool: &Tool, errors: &mut Errors) {
             expr,
             format!("{problem}\nhelp: add `&self`, or use a function of the arguments"),
         );
+    }
+}
+
+/// Refuses `ask_each_time` on a tool that asks no one.
+fn ask_each_time_asks(tool: &Tool, errors: &mut Errors) {
+    if let Some(path) = tool.options.flag("ask_each_time")
+        && tool.options.confirm.is_none()
+    {
+        let message = "`ask_each_time` has no effect without `confirm`\nhelp: add `confirm`, or remove `ask_each_time`";
+        errors.report(path, message);
     }
 }
 

@@ -229,6 +229,7 @@ const CASES: &[(Macro, &str, &str)] = &[
         "/// D.\n fn get() {}",
     ),
     (Tool, "blocking", "/// D.\n async fn get() {}"),
+    (Tool, "ask_each_time", "/// D.\n fn get() {}"),
     (Tool, "timeout = \"5s\"", "/// D.\n fn get() {}"),
     (
         Tool,

@@ -160,15 +160,15 @@ fn tls_problem(error: &RedisError) -> Option<String> {
 }
 
 /// The keys of a session in the order in which the scripts take them, and then that of the slots
-/// and that of the amounts of the principal. All keys of a store have one hash tag, so that a
+/// and those of the amounts of the principal and of its calls that wait for approval. All keys of a store have one hash tag, so that a
 /// script may use several of them in a cluster too, which keeps them on one server.
-pub(crate) struct SessionKeys(pub(crate) [String; 11]);
+pub(crate) struct SessionKeys(pub(crate) [String; 13]);
 
 impl SessionKeys {
     pub(crate) fn new(prefix: &str, id: &str, principal: &str) -> Self {
         let named = |name: &str| format!("{}:{}", hash_tag(prefix), part(name));
         let session = named(id);
-        let [one, two, three, four, five, six, seven, eight, nine] =
+        let [one, two, three, four, five, six, seven, eight, nine, ten] =
             SESSION_KEYS.map(|part| format!("{session}:{part}"));
         Self([
             one,
@@ -180,8 +180,10 @@ impl SessionKeys {
             seven,
             eight,
             nine,
+            ten,
             slots_key(prefix),
             named(principal) + ":spent",
+            asked_key(prefix, principal),
         ])
     }
 
@@ -192,7 +194,7 @@ impl SessionKeys {
         connection: &Connection,
         only: Option<&str>,
     ) -> Result<Vec<SessionCall>, StoreError> {
-        let [.., calls, _, _] = &self.0;
+        let [.., calls, _, _, _] = &self.0;
         let (calls,): (Vec<String>,) = connection
             .pipeline(redis::pipe().lrange(calls, 0, -1))
             .await?;
@@ -201,11 +203,23 @@ impl SessionKeys {
         own.map(|(_, call)| from_json(call)).collect()
     }
 
+    /// Returns the key of the calls that wait for approval.
+    pub(crate) fn pending(&self) -> &str {
+        let [_, _, _, _, pending, ..] = &self.0;
+        pending
+    }
+
     /// Returns the key that exists as long as the session.
     pub(crate) fn session(&self) -> &str {
         let [session, ..] = &self.0;
         session
     }
+}
+
+/// Returns the key of a principal's calls that wait for approval. A session of the principal's name
+/// has no key of this last part.
+pub(crate) fn asked_key(prefix: &str, principal: &str) -> String {
+    format!("{}:{}:asked", hash_tag(prefix), part(principal))
 }
 
 /// Returns the beginning of all keys of a store.
@@ -234,6 +248,16 @@ pub(crate) fn part(text: &str) -> String {
 /// Parses a value that the server holds. The error shows nothing of the text.
 pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|_| StoreError::new("the server holds an invalid value"))
+}
+
+/// Parses a value that a process of another version may have written. One that cannot be read is
+/// left out.
+pub(crate) fn readable<T: DeserializeOwned>(text: &str, what: &str) -> Option<T> {
+    let value = from_json(text);
+    if let Err(error) = &value {
+        tracing::warn!(%error, "{what} cannot be read; it is left out");
+    }
+    value.ok()
 }
 
 /// Returns a time in milliseconds that a server accepts: at least one, and at most a hundred years.
@@ -318,7 +342,7 @@ pub(crate) fn slot_member(incarnation: &str, id: &str) -> String {
 }
 
 /// Splits a text into the incarnation, which has 32 hexadecimal digits, and what follows it.
-fn split_incarnation(text: &str) -> (&str, &str) {
+pub(crate) fn split_incarnation(text: &str) -> (&str, &str) {
     text.split_at_checked(32).unwrap_or((text, ""))
 }
 

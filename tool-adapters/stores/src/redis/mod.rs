@@ -4,6 +4,7 @@
 //! round trips, so that a process that dies leaves nothing half done. Times are those of the
 //! server's clock.
 
+mod asked;
 mod connection;
 mod histories;
 mod record;

@@ -1,10 +1,13 @@
 //! One session in Redis. Each operation is a script, whose answers also update a local copy of the
 //! session's state.
 
-use crate::redis::connection::{Connection, SessionKeys, from_json, milliseconds, slot_member};
+use crate::redis::connection::{
+    Connection, SessionKeys, from_json, milliseconds, readable, slot_member,
+};
 use crate::redis::scripts::{
-    Admit, Caller, ChangeState, EndSession, KeepCall, Mint, NextTurn, OrEmpty, ReadPending,
-    Refresh, ScriptArguments, SessionScript, Settle, SwitchMode,
+    Admit, Caller, ChangeState, EndSession, GrantCalls, KeepCall, Mint, NextTurn, OrEmpty,
+    ReadGrants, ReadPending, Refresh, RevokeGrant, ScriptArguments, SessionScript, Settle,
+    SwitchMode,
 };
 use parking_lot::Mutex;
 use redis::{FromRedisValue, ParsingError, ScriptInvocation, Value};
@@ -14,9 +17,9 @@ use std::time::Duration;
 use tool_core::serde::Serialize;
 use tool_core::session::{
     Admission, Allowance, AnsweredCallRecord, ApprovalLimit, ApprovalRequest, ApprovalVerdict,
-    AuditEntry, BudgetLimit, CapAmount, CapScope, Charge, OpenRequest, PendingCall, Refusal,
-    SessionCall, SessionRecord, SessionState, Settlement, Spending, StateChange, StoreError, Turn,
-    UsedCap, Verdict,
+    AuditEntry, BudgetLimit, CapAmount, CapScope, Charge, Grant, GrantRequest, GrantVerdict,
+    OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord, SessionState, Settlement,
+    Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
 };
 use tool_core::trace::Cost;
 use tool_core::{Category, Mode, serde_json};
@@ -103,7 +106,10 @@ impl RedisRecord {
 
     /// Reads a call that waits for approval, and removes it if `take` is true.
     async fn read_pending(&self, id: &str, take: bool) -> Result<Option<PendingCall>, StoreError> {
-        let answer = self.run(&self.call(&ReadPending { id, take })).await?;
+        let member = &self.member;
+        let answer = self
+            .run(&self.call(&ReadPending { id, take, member }))
+            .await?;
         match answer.words.as_slice() {
             [word, call] if word == "waits" => from_json(call).map(Some),
             _ => Ok(None),
@@ -227,6 +233,7 @@ impl SessionRecord for RedisRecord {
             max_of_session: limits.session,
             max_of_turn: limits.turn,
             max_bytes: limits.bytes,
+            member: &self.member,
         });
         let answer = self.run(&script).await?;
         Ok(
@@ -247,6 +254,38 @@ impl SessionRecord for RedisRecord {
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
         Ok(self.read_pending(id, true).await?.is_some())
+    }
+
+    async fn grant(&self, request: &GrantRequest<'_>) -> Result<GrantVerdict, StoreError> {
+        let script = self.call(&GrantCalls {
+            call: request.call,
+            id: &request.grant.id,
+            grant: &to_json(request.grant)?,
+            lifetime: milliseconds(request.lifetime),
+            most: request.most,
+            member: &self.member,
+        });
+        let answer = self.run(&script).await?;
+        match answer.words.first().map(String::as_str) {
+            Some("granted") => Ok(GrantVerdict::Granted),
+            Some("full") => Ok(GrantVerdict::Full),
+            Some("none" | "inactive") => Ok(GrantVerdict::NotFound),
+            _ => Err(unexpected_answer()),
+        }
+    }
+
+    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+        let answer = self.run(&self.call(&ReadGrants {})).await?;
+        let mut grants = Vec::new();
+        for text in answer.words.iter().skip(1) {
+            grants.extend(readable(text, "a grant"));
+        }
+        Ok(grants)
+    }
+
+    async fn revoke(&self, grant: &str) -> Result<bool, StoreError> {
+        let answer = self.run(&self.call(&RevokeGrant { id: grant })).await?;
+        Ok(answer.words.first().is_some_and(|word| word == "revoked"))
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
@@ -471,12 +510,8 @@ impl SessionCopy {
         let known = unseen.len().saturating_sub(new);
         for text in unseen.iter().skip(known) {
             // A process of another version may have written what this one does not know.
-            let entry = match from_json(text) {
-                Ok(entry) => entry,
-                Err(error) => {
-                    tracing::warn!(%error, "an entry of the audit log cannot be read; it is left out");
-                    continue;
-                }
+            let Some(entry) = readable(text, "an entry of the audit log") else {
+                continue;
             };
             if self.audit.len() == MAX_AUDIT {
                 self.audit.pop_front();

@@ -8,13 +8,14 @@ use redis::{RedisWrite, Script, ScriptInvocation, ToRedisArgs};
 use std::sync::LazyLock;
 
 /// The keys of a session, in the order in which the scripts take them.
-pub(crate) const SESSION_KEYS: [&str; 9] = [
-    "session", "turn", "state", "audit", "pending", "waiting", "young", "old", "calls",
+pub(crate) const SESSION_KEYS: [&str; 10] = [
+    "session", "turn", "state", "audit", "pending", "waiting", "young", "old", "grants", "calls",
 ];
 
-/// The keys behind those of a session: the slots of all sessions, the amounts of the principal, and
-/// the mark of an amount that is charged, if the call has one.
-const OTHER_KEYS: [&str; 3] = ["slots", "spent", "charged"];
+/// The keys behind those of a session: the slots of all sessions, the amounts of the principal, the
+/// principal's calls that wait for approval, and the mark of an amount that is charged, if the call
+/// has one.
+const OTHER_KEYS: [&str; 4] = ["slots", "spent", "asked", "charged"];
 
 /// The arguments of a script.
 pub(crate) trait ScriptArguments {
@@ -174,12 +175,39 @@ session_scripts! {
         max_of_turn: u32,
         /// The bytes that may wait.
         max_bytes: usize,
+        /// The session's member among the slots.
+        member: &'a str,
     }
 
     /// Reads a call that waits for approval, and removes it if `take` is true.
     ReadPending<'a> in "pending" {
         id: &'a str,
         take: bool,
+        /// The session's member among the slots.
+        member: &'a str,
+    }
+
+    /// Takes a call that waits for approval, and keeps a grant in its place.
+    GrantCalls<'a> in "grant" {
+        /// The id of the call.
+        call: &'a str,
+        /// The id of the grant.
+        id: &'a str,
+        grant: &'a str,
+        /// The milliseconds after which the grant ends.
+        lifetime: u64,
+        /// The grants that the session may have.
+        most: u32,
+        /// The session's member among the slots.
+        member: &'a str,
+    }
+
+    /// Reads the grants that have not ended.
+    ReadGrants in "grants" {}
+
+    /// Removes a grant.
+    RevokeGrant<'a> in "revoke" {
+        id: &'a str,
     }
 
     /// Changes the state for the host. The changes follow.
@@ -224,8 +252,30 @@ conversation_scripts! {
     READ_CONVERSATION(first, stop, max_bytes) in "read_conversation";
 
     /// Reads a page of a principal's conversations.
-    PAGE(most, time, id) in "page";
+    PAGE(most, time, id) in "bytes" "page";
 }
+
+arguments! {
+    /// The arguments of [`ASKED_CALLS`].
+    AskedCalls<'a> {
+        /// The most calls of a page.
+        most: u32,
+        /// The place behind which the page begins, if it is not the first page.
+        after_time: OrEmpty<u64>,
+        after_id: &'a str,
+    }
+}
+
+/// Returns a page of a principal's calls that wait for approval, as they are listed: members and
+/// scores.
+pub(crate) static ASKED_CALLS: LazyLock<Script> = LazyLock::new(|| {
+    let body = concat!(
+        include_str!("lua/bytes.lua"),
+        "\n",
+        include_str!("lua/asked.lua")
+    );
+    script(&[AskedCalls::NAMES], body)
+});
 
 arguments! {
     /// The arguments of [`STALE_SLOTS`].

@@ -1,12 +1,15 @@
 //! The store, which opens sessions.
 
+use crate::redis::asked;
 use crate::redis::connection::{Connection, SessionKeys, SessionSlots, milliseconds, slot_member};
 use crate::redis::record::{RedisRecord, SessionUpdate, decode_mode};
 use crate::redis::scripts::{Caller, OpenSession, OrEmpty, ScriptArguments, SessionScript};
 use std::fmt;
 use std::sync::Arc;
 use tool_core::SessionId;
-use tool_core::session::{OpenError, OpenRequest, SessionCall, SessionStore, StoreError};
+use tool_core::session::{
+    ApprovalPage, ApprovalPlace, OpenError, OpenRequest, SessionCall, SessionStore, StoreError,
+};
 
 /// The default prefix of keys.
 const PREFIX: &str = "tools";
@@ -185,6 +188,16 @@ impl SessionStore for RedisStore {
         SessionKeys::new(&self.slots.prefix, id.as_str(), "")
             .calls(&self.connection, None)
             .await
+    }
+
+    async fn approvals_of(
+        &self,
+        principal: &str,
+        after: Option<&ApprovalPlace>,
+        limit: u32,
+    ) -> Result<ApprovalPage, StoreError> {
+        let prefix = &self.slots.prefix;
+        asked::page(&self.connection, prefix, principal, after, limit).await
     }
 }
 

@@ -4,15 +4,16 @@ use crate::sql::session_copy::{MAX_ENTRIES, NumberedEntry, SessionCopy};
 use crate::sql::session_row::{
     SESSION, SessionDatabase, SessionRow, incarnation_text, kept_calls, lock_session,
 };
-use crate::sql::values::{from_json, lifetime, stored_id, text, to_json, unsigned};
+use crate::sql::values::{from_json, lifetime, readable, stored_id, text, to_json, unsigned};
 use crate::sql::{SqlRow, SqlTransaction, id, number};
 use std::sync::Arc;
 use std::time::Duration;
 use tool_core::Mode;
 use tool_core::session::{
-    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, OpenRequest,
-    PendingCall, PrincipalCharge, PrincipalSpending, SessionCall, SessionRecord, SessionState,
-    Settlement, Spending, StateChange, StoreError, Turn, Verdict, WaitingSize,
+    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, Grant,
+    GrantRequest, GrantVerdict, OpenRequest, PendingCall, PrincipalCharge, PrincipalSpending,
+    SessionCall, SessionRecord, SessionState, Settlement, Spending, StateChange, StoreError, Turn,
+    Verdict, WaitingSize,
 };
 use tool_core::trace::Cost;
 
@@ -39,14 +40,30 @@ const DROP_APPROVALS: &str = "DELETE FROM tool_session_approvals WHERE session =
 
 const WAITING: &str = "SELECT turn, bytes FROM tool_session_approvals WHERE session = $1";
 
-const ADD_APPROVAL: &str = "INSERT INTO tool_session_approvals (session, id, call, turn, bytes, expires_at) \
-    VALUES ($1, $2, $3, $4, $5, $6)";
+const ADD_APPROVAL: &str = "INSERT INTO tool_session_approvals \
+    (session, id, call, turn, bytes, expires_at, principal) VALUES ($1, $2, $3, $4, $5, $6, $7)";
 
 const APPROVAL: &str = "SELECT call FROM tool_session_approvals \
     WHERE session = $1 AND id = $2 AND expires_at > $3";
 
 const TAKE_APPROVAL: &str =
     "DELETE FROM tool_session_approvals WHERE session = $1 AND id = $2 RETURNING expires_at";
+
+const DROP_ENDED_GRANTS: &str =
+    "DELETE FROM tool_session_grants WHERE session = $1 AND ends_at <= $2";
+
+const DROP_GRANTS: &str = "DELETE FROM tool_session_grants WHERE session = $1";
+
+const COUNT_GRANTS: &str = "SELECT count(*) FROM tool_session_grants WHERE session = $1";
+
+const ADD_GRANT: &str =
+    "INSERT INTO tool_session_grants (session, id, granted, ends_at) VALUES ($1, $2, $3, $4)";
+
+const GRANTS: &str =
+    "SELECT granted FROM tool_session_grants WHERE session = $1 AND ends_at > $2 ORDER BY id";
+
+const REVOKE_GRANT: &str =
+    "DELETE FROM tool_session_grants WHERE session = $1 AND id = $2 RETURNING ends_at";
 
 const SPENDING: &str = "SELECT cost, time, ends_at FROM tool_principal_spending \
     WHERE principal = $1 AND ends_at > $2";
@@ -226,13 +243,45 @@ impl<D: SessionDatabase> LockedSession<'_, D> {
         Ok(())
     }
 
-    /// Ends the session: its calls can no longer be approved.
+    /// Ends the session: its calls can no longer be approved, and no grant covers them any more.
     async fn finish(&mut self) -> Result<(), StoreError> {
         self.row.session.end();
         self.row.finish();
         let id = text(&self.record.id);
         self.transaction.run(DROP_APPROVALS, &[id]).await?;
+        self.transaction.run(DROP_GRANTS, &[id]).await?;
         Ok(())
+    }
+
+    /// Keeps a grant in place of the call with which it was given.
+    async fn grant(&mut self, request: &GrantRequest<'_>) -> Result<GrantVerdict, StoreError> {
+        let session = text(&self.record.id);
+        let now = self.row.now;
+        let call = [session, id(request.call), number(now)];
+        if self.transaction.run(APPROVAL, &call).await?.is_empty() {
+            return Ok(GrantVerdict::NotFound);
+        }
+
+        self.transaction
+            .run(DROP_ENDED_GRANTS, &[session, number(now)])
+            .await?;
+        let rows = self.transaction.run(COUNT_GRANTS, &[session]).await?;
+        let count = rows.first().map_or(Ok(0), |row| unsigned(row, 0))?;
+        if count >= u64::from(request.most) {
+            return Ok(GrantVerdict::Full);
+        }
+
+        let call = [session, id(request.call)];
+        self.transaction.run(TAKE_APPROVAL, &call).await?;
+        let granted = to_json(request.grant)?;
+        let params = [
+            session,
+            text(&request.grant.id),
+            text(&granted),
+            number(now.saturating_add(lifetime(request.lifetime))),
+        ];
+        self.transaction.run(ADD_GRANT, &params).await?;
+        Ok(GrantVerdict::Granted)
     }
 
     async fn principal_spending(&mut self) -> Result<PrincipalSpending, StoreError> {
@@ -427,6 +476,7 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
             number(request.call.turn),
             number(request.call.size() as u64),
             number(now.saturating_add(lifetime(request.lifetime))),
+            text(&self.principal),
         ];
         locked.transaction.run(ADD_APPROVAL, &params).await?;
         locked.commit().await?;
@@ -455,6 +505,43 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
         let now = locked.row.now;
         locked.commit().await?;
         match taken.first() {
+            Some(row) => Ok(unsigned(row, 0)? > now),
+            None => Ok(false),
+        }
+    }
+
+    async fn grant(&self, request: &GrantRequest<'_>) -> Result<GrantVerdict, StoreError> {
+        let Some(mut locked) = self.lock_live().await? else {
+            return Ok(GrantVerdict::NotFound);
+        };
+        let verdict = locked.grant(request).await?;
+        locked.commit().await?;
+        Ok(verdict)
+    }
+
+    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+        let Some(mut locked) = self.lock_live().await? else {
+            return Ok(Vec::new());
+        };
+        let params = [text(&self.id), number(locked.row.now)];
+        let rows = locked.transaction.run(GRANTS, &params).await?;
+        locked.commit().await?;
+        let mut grants = Vec::with_capacity(rows.len());
+        for row in &rows {
+            grants.extend(readable(&row.text(0)?, "a grant"));
+        }
+        Ok(grants)
+    }
+
+    async fn revoke(&self, grant: &str) -> Result<bool, StoreError> {
+        let Some(mut locked) = self.lock_live().await? else {
+            return Ok(false);
+        };
+        let params = [text(&self.id), id(grant)];
+        let revoked = locked.transaction.run(REVOKE_GRANT, &params).await?;
+        let now = locked.row.now;
+        locked.commit().await?;
+        match revoked.first() {
             Some(row) => Ok(unsigned(row, 0)? > now),
             None => Ok(false),
         }

@@ -4,16 +4,20 @@
 
 use crate::sql::session_record::SqlSession;
 use crate::sql::session_row::{SessionDatabase, SessionRow, kept_calls, lock_session};
-use crate::sql::values::{stored_id, text, unsigned};
-use crate::sql::{SqlStore, SqlTransaction, number};
+use crate::sql::values::{readable, stored_id, text, unsigned};
+use crate::sql::{SqlRow, SqlStore, SqlTransaction, id as sql_id, number};
 use std::sync::Arc;
 use tool_core::SessionId;
-use tool_core::session::{OpenError, OpenRequest, SessionCall, SessionStore, StoreError};
+use tool_core::session::{
+    ApprovalPage, ApprovalPlace, OpenError, OpenRequest, SessionCall, SessionStore, StoreError,
+};
 
 const DELETE: &str = "DELETE FROM tool_sessions WHERE id = $1";
 
 const OPEN_SESSIONS: &str =
     "SELECT count(*) FROM tool_sessions WHERE expires_at > (SELECT now FROM tool_session_clock)";
+
+const APPROVALS_OF: &str = include_str!("principal_approvals.sql");
 
 /// Forgets all that is over and was kept long enough. The sessions go first, because other
 /// transactions lock them first.
@@ -127,6 +131,35 @@ impl<D: SessionDatabase> SessionStore for SqlStore<D> {
 
     async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
         kept_calls(&self.0, &stored_id(id.as_str()), None).await
+    }
+
+    async fn approvals_of(
+        &self,
+        principal: &str,
+        after: Option<&ApprovalPlace>,
+        limit: u32,
+    ) -> Result<ApprovalPage, StoreError> {
+        let principal = stored_id(principal);
+        let first = after.map_or(0, |place| place.expires_at);
+        let params = [
+            text(&principal),
+            number(first),
+            sql_id(after.map_or("", |place| &place.id)),
+            number(u64::from(limit)),
+        ];
+        let rows = self.0.select(APPROVALS_OF, &params).await?;
+        let mut calls = Vec::with_capacity(rows.len());
+        for row in &rows {
+            calls.extend(readable(&row.text(0)?, "a call that waits for approval"));
+        }
+        let last = rows
+            .last()
+            .filter(|_| rows.len() as u64 >= u64::from(limit));
+        let next = match last {
+            Some(row) => Some(ApprovalPlace::new(unsigned(row, 1)?, row.text(2)?)),
+            None => None,
+        };
+        Ok(ApprovalPage::new(calls, next))
     }
 }
 

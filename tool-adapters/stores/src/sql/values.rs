@@ -33,6 +33,16 @@ pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError
     serde_json::from_str(text).map_err(|_| StoreError::new("the database holds an invalid value"))
 }
 
+/// Parses a value that a process of another version may have written. One that cannot be read is
+/// left out.
+pub(crate) fn readable<T: DeserializeOwned>(text: &str, what: &str) -> Option<T> {
+    let value = from_json(text);
+    if let Err(error) = &value {
+        tracing::warn!(%error, "{what} cannot be read; it is left out");
+    }
+    value.ok()
+}
+
 pub(crate) fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
     serde_json::to_string(value)
         .map_err(|error| StoreError::with_source("failed to write a value as JSON", error))

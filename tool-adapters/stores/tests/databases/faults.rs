@@ -39,7 +39,7 @@ async fn a_newer_version_of_the_tables_is_an_error() {
     drop(file.handle().await);
     file.by_hand(
         "INSERT INTO _tool_sessions_migrations (version, description, success, checksum, execution_time)
-        SELECT 99, description, success, checksum, 0 FROM _tool_sessions_migrations",
+        SELECT 99, description, success, checksum, 0 FROM _tool_sessions_migrations WHERE version = 1",
     )
     .await;
     let error = SqliteStore::open(file.path())

@@ -5,6 +5,7 @@ mod database;
 mod faults;
 mod histories;
 mod killed;
+mod lists;
 mod restart;
 #[allow(dead_code)] // the tests of agents use the rest
 #[path = "../agents/server.rs"]

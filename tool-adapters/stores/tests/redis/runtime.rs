@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 use tool_adapters::stores::RedisStore;
-use tool_core::session::{Policy, Runtime, Session};
+use tool_core::session::{Decision, Policy, Runtime, Session};
 use tool_core::{
     Category, ErrorKind, Intent, Mode, ToolCall, ToolContext, ToolOutput, UserData, tool,
 };
@@ -91,6 +91,34 @@ fn call(id: &str, tool: &str, what: &str) -> ToolCall {
 
 fn kind(response: &tool_core::ToolResponse) -> Option<ErrorKind> {
     response.error().map(|error| error.kind)
+}
+
+// R-C5
+#[tokio::test]
+async fn grant_of_one_process_holds_in_another_until_it_is_revoked() {
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
+    let (one, _) = process(&redis.url, &redis.prefix, Policy::voice()).await;
+    let (other, ran) = process(&redis.url, &redis.prefix, Policy::voice()).await;
+    let asked = one.call(call("c1", "delete", "a")).await;
+    let token = &asked.meta().confirmation().expect("it waits").token;
+    let decision = Decision::approve(token).by("ada");
+    let decision = decision.always_for_tool(Duration::from_secs(60));
+    assert!(one.decide(&decision, None).await.is_ok());
+
+    assert!(other.call(call("c2", "delete", "b")).await.is_ok());
+    assert_eq!(ran.0.load(Ordering::Relaxed), 1);
+    let audit = one.audit().await.expect("the log");
+    let last = audit.last().and_then(|entry| entry.decision.as_ref());
+    let last = last.expect("a decision");
+    assert_eq!(last.by, "ada");
+    assert!(last.grant.as_ref().is_some_and(|grant| !grant.is_new));
+
+    let grant = other.grants().await.expect("the grants").remove(0);
+    assert_eq!(one.revoke(&grant.id).await, Ok(true));
+    let asked = other.call(call("c3", "delete", "c")).await;
+    assert_eq!(kind(&asked), Some(ErrorKind::ConfirmationRequired));
 }
 
 // R-L4, R-M5

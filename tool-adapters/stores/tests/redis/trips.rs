@@ -5,13 +5,16 @@ use futures_core::Stream;
 use redis::AsyncCommands;
 use std::future::poll_fn;
 use std::pin::pin;
+use std::time::Duration;
 use tokio::sync::Mutex;
 use tool_core::Mode;
-use tool_core::session::{ApprovalRequest, CapScope, Charge, Policy, StateChange};
+use tool_core::session::{
+    ApprovalRequest, CapScope, Charge, GrantRequest, GrantVerdict, Policy, StateChange,
+};
 use tool_core::testing::history::driver::{append, key, said, said_each};
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{
-    HOUR, TestCall, answered, entry, open, opening, settlement, waiting,
+    HOUR, TestCall, answered, approvals_of, entry, given, open, opening, settlement, waiting,
 };
 use tool_core::trace::Cost;
 
@@ -176,7 +179,11 @@ async fn whatever_a_session_leaves_in_the_server_expires() {
         ))
         .await;
     session.mint(&waiting(1), HOUR).await;
-    for (what, at_least, longest) in [("open", 8, HOUR.as_millis()), ("ended", 3, 60_000)] {
+    session.mint(&waiting(2), HOUR).await;
+    let (id, grant) = (waiting(2).id, given(1));
+    let granting = GrantRequest::new(&id, &grant, HOUR, 1);
+    assert_eq!(session.grant(&granting).await, GrantVerdict::Granted);
+    for (what, at_least, longest) in [("open", 10, HOUR.as_millis()), ("ended", 3, 60_000)] {
         let mut keys = lifetimes(&redis).await;
         // The slots outlive every session.
         keys.retain(|(key, left)| !key.ends_with("}:slots") || *left <= 0);
@@ -189,6 +196,29 @@ async fn whatever_a_session_leaves_in_the_server_expires() {
         );
         session.end().await;
     }
+}
+
+#[tokio::test]
+async fn calls_of_expired_sessions_leave_the_list_once_read() {
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
+    let store = redis.handle().await;
+    for number in 0..3 {
+        let mut request = opening(&format!("{number}"), Mode::Text);
+        request.idle_timeout = Duration::from_millis(50);
+        let session = open(&store, &request).await.expect("the session opens");
+        session.mint(&waiting(number), HOUR).await;
+    }
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let lists = async || {
+        let mut keys = lifetimes(&redis).await;
+        keys.retain(|(key, _)| key.ends_with(":someone:asked"));
+        keys.len()
+    };
+    assert_eq!(lists().await, 1, "no script runs when a session expires");
+    assert_eq!(approvals_of(&store, "someone", 2).await, []);
+    assert_eq!(lists().await, 0);
 }
 
 #[tokio::test]

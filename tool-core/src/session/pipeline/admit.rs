@@ -208,6 +208,18 @@ impl<'a> AdmissionGate<'a> {
         self.apply(verdict, admission.charge)
     }
 
+    /// Charges a call that asked for approval, and that a grant covers: its attempt is counted.
+    /// Returns the guard of the charge.
+    pub(crate) async fn charge_granted(&self, text: &str) -> Result<RefundGuard, ToolError> {
+        let call = self.call;
+        let admission = self.admission(call.fingerprint(text), Charge::Approved);
+        let Some(verdict) = call.session.record.admit_now(&admission) else {
+            return self.charge(text, Charge::Approved).await;
+        };
+        self.apply(Ok(verdict), Charge::Approved)?;
+        Ok(RefundGuard::new(call.session, call.tool, self.turn()))
+    }
+
     /// Asks the store to charge a call. The question runs in its own task, so that a charge is
     /// refunded even if it comes after the deadline, or after the caller is gone.
     async fn charge(&self, text: &str, charge: Charge) -> Result<RefundGuard, ToolError> {

@@ -7,9 +7,10 @@ use crate::arguments::Problem;
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length};
 use crate::call::context::{CallContext, CallDeadline, RunContext};
 use crate::call::error::MASKED;
-use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::call::{ApprovalReason, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
+use crate::session::grants::Grant;
 use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::admit::{AdmissionGate, Admitted};
@@ -19,7 +20,7 @@ use crate::session::pipeline::governed_tool::GovernedTool;
 use crate::session::pipeline::journal::{JournalClaim, record_start};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::refund::RefundGuard;
-use crate::session::pipeline::{hooks, record, start, without_tool};
+use crate::session::pipeline::{granted, hooks, record, start, without_tool};
 use crate::time::CallInstant;
 use crate::tool::FunctionTool;
 use crate::tool::bare_call::repair_arguments;
@@ -87,6 +88,7 @@ pub(crate) async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolR
         meter,
         progress: OnceLock::new(),
         has_run: AtomicBool::new(false),
+        grant: OnceLock::new(),
     };
     governed.run(&mut place).await
 }
@@ -198,12 +200,14 @@ impl GovernedCall<'_> {
             ..hooks::hooked(self, gate.turn())
         };
 
-        // Confirm: without an approval the call ends here, and comes again with it.
-        let refund = match self.confirm(admitted, &hooked).await {
-            Ok(refund) => refund,
+        // Confirm: without an approval or a grant the call ends here, and comes again with the
+        // approval.
+        let permission = match self.confirm(gate, admitted, &hooked).await {
+            Ok(permission) => permission,
             Err(response) => return *response,
         };
-        match self.prepare(&hooked, &refund).await {
+        let refund = permission.refund;
+        match self.prepare(&hooked, &refund, permission.grant).await {
             Ok(claim) => gate.keep_claim(claim),
             Err(response) => {
                 refund.refund(self.meter.as_deref()).await;
@@ -222,41 +226,56 @@ impl GovernedCall<'_> {
         response
     }
 
-    /// Asks the hooks whether a person has to approve the call. Returns the guard of its charge, or the
-    /// answer to a call that waits for a person.
+    /// Asks the hooks whether a person has to approve the call, and looks for a grant that covers it.
+    /// Returns the permission to run, or the answer to a call that waits for a person.
     async fn confirm(
         &self,
+        gate: &AdmissionGate<'_>,
         admitted: Admitted,
         hooked: &HookedCall<'_>,
-    ) -> Result<RefundGuard, Box<ToolResponse>> {
+    ) -> Result<Permission, Box<ToolResponse>> {
+        let fail = |error| Box::new(self.responses().fail(error));
         let asked = hooks::approval_reasons(self, hooked).await;
         let asks_nothing = asked.as_ref().is_ok_and(Vec::is_empty);
         let mut reasons = match admitted {
             Admitted::NeedsApproval(reasons) => reasons,
-            Admitted::Runs(refund) if asks_nothing => return Ok(refund),
+            Admitted::Runs(refund) if asks_nothing => {
+                return Ok(Permission {
+                    refund,
+                    grant: None,
+                });
+            }
             Admitted::Runs(refund) => {
                 // First, so that a call which is approved at once finds its budget.
                 refund.refund(self.meter.as_deref()).await;
                 Vec::new()
             }
         };
-        let answer = match asked {
-            Ok(of_hooks) => {
-                reasons.extend(of_hooks);
-                confirm::request_approval(self, hooked.arguments, reasons).await
-            }
-            Err(error) => self.responses().fail(error),
+        let of_hooks = asked.map_err(fail)?;
+        let by_hook = !of_hooks.is_empty();
+        reasons.extend(of_hooks);
+
+        let text = hooked.arguments;
+        let Some(grant) = granted::find(self, text, by_hook).await else {
+            let answer = confirm::request_approval(self, text, reasons).await;
+            return Err(Box::new(answer));
         };
-        Err(Box::new(answer))
+        let refund = gate.charge_granted(text).await.map_err(fail)?;
+        Ok(Permission {
+            refund,
+            grant: Some(GrantedCall { grant, reasons }),
+        })
     }
 
-    /// Waits for the hooks before the call, redeems its approval and records its start in the
-    /// journal. Returns the call's claim in the journal, or the response of a call that does not
+    /// Waits for the hooks before the call, redeems its approval or checks its grant, and records
+    /// its start in the journal. Returns the call's claim in the journal, or the response of a call
+    /// that does not
     /// run.
     async fn prepare(
         &self,
         hooked: &HookedCall<'_>,
         refund: &RefundGuard,
+        grant: Option<GrantedCall>,
     ) -> Result<Option<JournalClaim>, Box<ToolResponse>> {
         let fail = |error| Box::new(self.responses().fail(error));
         let late = |doing| self.timed_out(doing).did_not_run();
@@ -272,6 +291,13 @@ impl GovernedCall<'_> {
 
         // As late as possible, so that an approval is not used up by a call that does not run.
         redeem(self).await.map_err(fail)?;
+        if let Some(granted) = grant
+            && !granted::holds(self, granted.grant).await
+        {
+            let text = hooked.arguments;
+            let answer = confirm::request_approval(self, text, granted.reasons).await;
+            return Err(Box::new(answer));
+        }
         let start = record_start(self, hooked.arguments, hooked.turn);
         let started = timeout_at(self.deadline(), start).await;
         started.unwrap_or_else(|_| Err(fail(late("waiting for the journal"))))
@@ -325,4 +351,18 @@ fn metered(
         }
     }
     meter
+}
+
+/// A call that may run.
+struct Permission {
+    /// The guard of its charge.
+    refund: RefundGuard,
+    /// The grant that covers it, where a condition asks for approval.
+    grant: Option<GrantedCall>,
+}
+
+/// A call that would wait for a person without a grant.
+struct GrantedCall {
+    grant: Grant,
+    reasons: Vec<ApprovalReason>,
 }

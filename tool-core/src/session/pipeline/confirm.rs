@@ -9,10 +9,11 @@ use crate::session::approval_requests::Outcome;
 use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
 };
+use crate::session::grants::GrantVerdict;
 use crate::session::hooks::{HookedCall, HookedDecision};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::governed_call::{GovernedCall, session_over};
-use crate::session::pipeline::{hooks, without_tool};
+use crate::session::pipeline::{granted, hooks, without_tool};
 use crate::session::store::StoreError;
 use crate::time::CENTURY;
 use crate::time::CallInstant;
@@ -236,18 +237,20 @@ pub(crate) fn no_pending_call() -> ToolError {
 
 /// Redeems the token of an approved call.
 pub(crate) async fn redeem(call: &GovernedCall<'_>) -> Result<(), ToolError> {
-    let Some(CallApproval { id, .. }) = call.request.approval() else {
+    let Some(approval) = call.request.approval() else {
         return Ok(());
     };
+    let CallApproval { id, .. } = approval;
     // Taken first: a waiter that finds neither the call nor its own entry goes on waiting.
     let requests = &call.session.runtime.approvals;
     let waiter = requests.take_waiter(id);
-    let consumed = call.session.record.consume(id).await;
-    let is_redeemed = consumed.as_ref().is_ok_and(|consumed| *consumed);
+    let redeemed = granted::redeem(call, approval).await;
+    let is_redeemed = matches!(redeemed, Ok(GrantVerdict::Granted));
     requests.put_back(id, waiter, is_redeemed.then_some(id));
-    match consumed {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(no_pending_call()),
+    match redeemed {
+        Ok(GrantVerdict::Granted) => Ok(()),
+        Ok(GrantVerdict::Full) => Err(granted::too_many(call.policy)),
+        Ok(GrantVerdict::NotFound) => Err(no_pending_call()),
         Err(error) => {
             let session = call.session.id.as_str().escape_debug();
             tracing::error!(%session, %error, "failed to redeem an approval");
@@ -282,6 +285,11 @@ pub(crate) async fn request_approval(
         arguments: call.definition().received_text(text),
         expires_at: u64::try_from(expires.as_millisecond()).unwrap_or_default(),
         reasons: bounded(reasons),
+        seal: String::new(),
+    };
+    let pending = PendingCall {
+        seal: session.runtime.signer.seal(&pending),
+        ..pending
     };
     let request = ApprovalRequest::new(&pending, lifetime).limits(policy.approvals);
     let outcome = match session.record.mint(&request).await {

@@ -5,6 +5,7 @@ use crate::call::asker::CallQuestions;
 use crate::call::context::CallContext;
 use crate::call::progress::Reporting;
 use crate::call::{ErrorKind, Mode, Progress, RunContext, ToolCall, ToolError, ToolResponse};
+use crate::session::audit::AuditedGrant;
 use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::meter::CallMeter;
@@ -46,6 +47,15 @@ pub(crate) struct GovernedCall<'a> {
     pub(crate) progress: OnceLock<Progress>,
     /// True once the tool has started.
     pub(crate) has_run: AtomicBool,
+    /// The grant that approved the call, or that was given with its approval.
+    pub(crate) grant: OnceLock<Box<UsedGrant>>,
+}
+
+/// A grant that concerns a call.
+pub(crate) struct UsedGrant {
+    /// The person who gave it.
+    pub(crate) by: Arc<str>,
+    pub(crate) audited: AuditedGrant,
 }
 
 impl Reporting for GovernedCall<'_> {
@@ -130,6 +140,12 @@ impl<'a> GovernedCall<'a> {
         self.scope()
             .map_or(&self.progress, |scope| &scope.progress)
             .get()
+    }
+
+    /// Returns the person who has approved the call, or calls like it.
+    pub(crate) fn approved_by(&self) -> Option<&Arc<str>> {
+        let of_call = self.request.approval().map(|approval| &approval.by);
+        of_call.or_else(|| self.grant.get().map(|used| &used.by))
     }
 
     /// Returns the questions of the call to the user, if it has asked some, or could by the calls

@@ -6,7 +6,7 @@
 //! | enter: layers, answers in the background, spans | [`entry`], [`background`], [`observed`] |
 //! | check the mode, the depth and the turn among other calls | [`checks`] |
 //! | admit: count the call, and check loops, budgets and caps | [`admit`], [`refund`], [`meter`] |
-//! | confirm: ask a person, and redeem the approval | [`confirm`] |
+//! | confirm: ask a person, redeem the approval, and let calls run that were approved in advance | [`confirm`], [`granted`] |
 //! | start: run the tool, list and end it | [`start`], [`governed_tool`], [`deadline`], [`blocking`] |
 //! | record: count the response, and carry out its intents | [`record`], [`empty`], [`journal`] |
 //! | answer calls that reach no tool | [`without_tool`] |
@@ -26,6 +26,7 @@ pub(crate) mod empty;
 pub(crate) mod entry;
 pub(crate) mod governed_call;
 pub(crate) mod governed_tool;
+pub(crate) mod granted;
 pub(crate) mod hooks;
 pub(crate) mod journal;
 pub(crate) mod meter;

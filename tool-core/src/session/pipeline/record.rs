@@ -247,8 +247,8 @@ fn audit_entry(
 ) -> AuditEntry {
     let approved = approved(call);
     let reasons = match &approved {
-        Some(call) => &*call.approval.reasons,
-        None => reasons_to_wait(response),
+        Some(call) if call.approval.is_some() => call.reasons(),
+        _ => reasons_to_wait(response),
     };
     AuditEntry {
         at: Timestamp(jiff::Timestamp::now()),
@@ -265,9 +265,11 @@ fn audit_entry(
 
 /// Returns the approval under which a call runs, as the audit log tells it.
 #[inline]
-fn approved<'a>(call: &GovernedCall<'a>) -> Option<ApprovedCall<'a>> {
+fn approved<'a>(call: &'a GovernedCall<'_>) -> Option<ApprovedCall<'a>> {
     Some(ApprovedCall {
-        approval: call.request.approval()?,
+        by: call.approved_by()?,
+        approval: call.request.approval(),
+        grant: call.grant.get().map(|used| &used.audited),
         tool: call.tool.name(),
         arguments: call.request.arguments(),
         redaction: &call.policy.redaction,

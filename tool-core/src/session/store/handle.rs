@@ -6,8 +6,10 @@ use crate::call::Mode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
+use crate::session::grants::{Grant, GrantRequest, GrantVerdict};
 use crate::session::metrics::call_log::{CallLog, SessionCall};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
+use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
 use crate::session::store::memory::MemoryRecord;
 use crate::session::store::session_store::{
     Admission, AnsweredCallRecord, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement,
@@ -37,6 +39,13 @@ pub(crate) trait DynStore: Send + Sync {
         &'a self,
         id: &'a SessionId,
     ) -> BoxFuture<'a, Result<Vec<SessionCall>, StoreError>>;
+
+    fn approvals_of<'a>(
+        &'a self,
+        principal: &'a str,
+        after: Option<&'a ApprovalPlace>,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<ApprovalPage, StoreError>>;
 }
 
 impl<S: SessionStore> DynStore for S {
@@ -64,6 +73,15 @@ impl<S: SessionStore> DynStore for S {
         id: &'a SessionId,
     ) -> BoxFuture<'a, Result<Vec<SessionCall>, StoreError>> {
         Box::pin(SessionStore::calls(self, id))
+    }
+
+    fn approvals_of<'a>(
+        &'a self,
+        principal: &'a str,
+        after: Option<&'a ApprovalPlace>,
+        limit: u32,
+    ) -> BoxFuture<'a, Result<ApprovalPage, StoreError>> {
+        Box::pin(SessionStore::approvals_of(self, principal, after, limit))
     }
 }
 
@@ -152,6 +170,9 @@ operations! {
     mint(request: &'a ApprovalRequest<'a>) -> ApprovalVerdict;
     pending(id: &'a str) -> Option<PendingCall>;
     consume(id: &'a str) -> bool;
+    grant(request: &'a GrantRequest<'a>) -> GrantVerdict;
+    grants() -> Vec<Grant>;
+    revoke(grant: &'a str) -> bool;
     change(changes: &'a [StateChange]) -> ();
     switch_mode(mode: Mode) -> ();
     end() -> ();

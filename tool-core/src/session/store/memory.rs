@@ -5,8 +5,11 @@ use crate::call::mode::CurrentMode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall, random};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
+use crate::session::grants::{Grant, GrantRequest, GrantVerdict};
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
+use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
+use crate::session::store::memory_approvals::{SessionApprovals, WaitingCalls};
 use crate::session::store::memory_conversations::MemoryConversations;
 use crate::session::store::session_core::{PrincipalSpending, SessionCore};
 use crate::session::store::session_store::{
@@ -66,12 +69,13 @@ struct OpenSessions {
     /// The incarnation of the last session. The first is random, so that those of two stores
     /// differ.
     incarnation: Option<u128>,
-    principals: Arc<Mutex<PrincipalWindows>>,
+    principals: Arc<Mutex<Principals>>,
 }
 
-/// The amounts of principals under caps.
+/// The amounts of principals under caps, and their calls that wait for approval.
 #[derive(Default)]
-struct PrincipalWindows {
+struct Principals {
+    waiting: WaitingCalls,
     windows: HashMap<Arc<str>, PrincipalWindow>,
     /// The number of windows at which those that have ended are removed.
     sweep_at: usize,
@@ -83,7 +87,7 @@ struct PrincipalWindow {
     spent: Spending,
 }
 
-impl PrincipalWindows {
+impl Principals {
     fn get(&self, principal: &str, now: Instant) -> Option<PrincipalWindow> {
         let window = self.windows.get(principal)?;
         (window.end > now).then_some(*window)
@@ -237,6 +241,42 @@ impl SessionStore for MemoryStore {
         drop(sessions);
         Ok(record.map_or_else(Vec::new, |record| record.log.recent()))
     }
+
+    async fn approvals_of(
+        &self,
+        principal: &str,
+        after: Option<&ApprovalPlace>,
+        limit: u32,
+    ) -> Result<ApprovalPage, StoreError> {
+        let now = Instant::now();
+        let moment = CallInstant::now();
+        let sessions = self.sessions.lock();
+        let listed = sessions
+            .principals
+            .lock()
+            .waiting
+            .page(principal, after, limit, now);
+
+        let mut calls = Vec::new();
+        let mut gone = Vec::new();
+        for (place, session) in &listed {
+            let record = sessions.records.get(session);
+            let record = record.filter(|record| *record.principal == *principal);
+            let state = record.map(|record| record.state.lock());
+            let state = state.filter(|state| state.is_open(moment));
+            match state.and_then(|state| state.pending(&place.id, now).cloned()) {
+                Some(call) => calls.push(call),
+                None => gone.push(place),
+            }
+        }
+        let mut principals = sessions.principals.lock();
+        for place in gone {
+            principals.waiting.remove(principal, place);
+        }
+        let is_full = listed.len() as u64 >= u64::from(limit);
+        let last = listed.last().map(|(place, _)| place.clone());
+        Ok(ApprovalPage::new(calls, last.filter(|_| is_full)))
+    }
 }
 
 /// One session of a [`MemoryStore`].
@@ -249,7 +289,7 @@ pub struct MemoryRecord {
     principal: Arc<str>,
     agent: Arc<str>,
     incarnation: u128,
-    principals: Arc<Mutex<PrincipalWindows>>,
+    principals: Arc<Mutex<Principals>>,
     /// The sessions among which the record is found while it is open.
     sessions: Weak<Mutex<OpenSessions>>,
 }
@@ -259,7 +299,7 @@ struct RecordState {
     last_used: CallInstant,
     idle_timeout: Duration,
     /// Created on first use, as few sessions need it.
-    pending: Option<Box<PendingCalls>>,
+    approvals: Option<Box<SessionApprovals>>,
 }
 
 impl MemoryRecord {
@@ -273,7 +313,7 @@ impl MemoryRecord {
             core: SessionCore::default(),
             last_used: CallInstant::now(),
             idle_timeout: request.idle_timeout,
-            pending: None,
+            approvals: None,
         };
         Self {
             state: Mutex::new(state),
@@ -388,10 +428,15 @@ impl RecordState {
         !self.core.is_over() && now.since(self.last_used) < self.idle_timeout
     }
 
+    /// Returns the call that waits under an id.
+    fn pending(&self, id: &str, now: Instant) -> Option<&PendingCall> {
+        self.approvals.as_ref()?.get(id, now)
+    }
+
     fn close(&mut self) {
         if self.core.close() {
-            // Pending calls can no longer be approved.
-            self.pending = None;
+            // Pending calls can no longer be approved, and no grant covers calls any more.
+            self.approvals = None;
         }
     }
 }
@@ -431,7 +476,7 @@ impl SessionRecord for MemoryRecord {
         };
         let turn = state.core.next_turn(self.mode());
         if turn.ended {
-            state.pending = None;
+            state.approvals = None;
             drop(state);
             self.remove();
         }
@@ -443,8 +488,17 @@ impl SessionRecord for MemoryRecord {
         let Some(mut state) = self.touch() else {
             return Ok(ApprovalVerdict::Inactive);
         };
-        let pending = state.pending.get_or_insert_default();
-        Ok(pending.insert(request, now))
+        let approvals = state.approvals.get_or_insert_default();
+        let verdict = approvals.insert(request, now);
+        if verdict == ApprovalVerdict::Waits {
+            let expires = time::after(now, request.lifetime);
+            let id = &request.call.id;
+            self.principals
+                .lock()
+                .waiting
+                .add(&self.principal, &self.id, id, expires, now);
+        }
+        Ok(verdict)
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
@@ -452,8 +506,7 @@ impl SessionRecord for MemoryRecord {
         let Some(state) = self.touch() else {
             return Ok(None);
         };
-        let pending = state.pending.as_ref();
-        Ok(pending.and_then(|calls| calls.get(id, now)).cloned())
+        Ok(state.pending(id, now).cloned())
     }
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
@@ -461,8 +514,37 @@ impl SessionRecord for MemoryRecord {
         let Some(mut state) = self.touch() else {
             return Ok(false);
         };
-        let pending = state.pending.as_mut();
-        Ok(pending.is_some_and(|calls| calls.remove(id, now)))
+        let approvals = state.approvals.as_mut();
+        Ok(approvals.is_some_and(|approvals| approvals.remove(id, now)))
+    }
+
+    async fn grant(&self, request: &GrantRequest<'_>) -> Result<GrantVerdict, StoreError> {
+        let now = Instant::now();
+        let Some(mut state) = self.touch() else {
+            return Ok(GrantVerdict::NotFound);
+        };
+        let approvals = state.approvals.as_mut();
+        Ok(approvals.map_or(GrantVerdict::NotFound, |approvals| {
+            approvals.grant(request, now)
+        }))
+    }
+
+    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+        let now = Instant::now();
+        let Some(state) = self.touch() else {
+            return Ok(Vec::new());
+        };
+        let approvals = state.approvals.as_ref();
+        Ok(approvals.map_or_else(Vec::new, |approvals| approvals.grants(now)))
+    }
+
+    async fn revoke(&self, grant: &str) -> Result<bool, StoreError> {
+        let now = Instant::now();
+        let Some(mut state) = self.touch() else {
+            return Ok(false);
+        };
+        let approvals = state.approvals.as_mut();
+        Ok(approvals.is_some_and(|approvals| approvals.revoke(grant, now)))
     }
 
     async fn change(&self, changes: &[StateChange]) -> Result<(), StoreError> {
@@ -508,34 +590,5 @@ impl SessionRecord for MemoryRecord {
 
     fn audit(&self) -> Vec<AuditEntry> {
         self.log.audit(&self.principal)
-    }
-}
-
-/// The calls of one session that wait for approval, with their expiry.
-#[derive(Default)]
-struct PendingCalls(HashMap<String, (Instant, PendingCall)>);
-
-impl PendingCalls {
-    fn insert(&mut self, request: &ApprovalRequest<'_>, now: Instant) -> ApprovalVerdict {
-        self.0.retain(|_, (expires, _)| *expires > now);
-        if let Some(limit) = request.exceeds(self.0.values().map(|(_, call)| call)) {
-            return ApprovalVerdict::Full(limit);
-        }
-        self.0.insert(
-            request.call.id.clone(),
-            (time::after(now, request.lifetime), request.call.clone()),
-        );
-        ApprovalVerdict::Waits
-    }
-
-    fn get(&self, id: &str, now: Instant) -> Option<&PendingCall> {
-        self.0
-            .get(id)
-            .filter(|(expires, _)| *expires > now)
-            .map(|(_, pending)| pending)
-    }
-
-    fn remove(&mut self, id: &str, now: Instant) -> bool {
-        self.0.remove(id).is_some_and(|(expires, _)| expires > now)
     }
 }

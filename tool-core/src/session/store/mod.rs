@@ -1,9 +1,11 @@
 //! Stores: of sessions, whose state they keep and whose calls they decide about, and of
 //! conversations.
 
+pub(crate) mod approval_page;
 pub(crate) mod handle;
 pub(crate) mod history_store;
 pub(crate) mod memory;
+pub(crate) mod memory_approvals;
 pub(crate) mod memory_conversations;
 pub(crate) mod memory_histories;
 pub(crate) mod session_core;
@@ -13,6 +15,7 @@ pub(crate) mod stored_session;
 pub(crate) mod turn_report;
 pub(crate) mod turn_usage;
 
+pub use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
 pub use crate::session::store::history_store::{
     ConversationInfo, ConversationKey, ConversationPlace, ConversationSummary, DynHistoryStore,
     HistoryStore, HistoryStoreError, StoredConversation,

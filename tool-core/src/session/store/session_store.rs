@@ -7,10 +7,12 @@ use crate::registry::RegistryErrors;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::{Allowance, Spending, SpendingCaps, UsedCap};
+use crate::session::grants::{Grant, GrantRequest, GrantVerdict};
 use crate::session::journal::JournalError;
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::TurnLimits;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
+use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
 use crate::text;
 use crate::time::CallInstant;
 use crate::tool::Category;
@@ -54,6 +56,17 @@ pub trait SessionStore: Send + Sync + 'static {
         &self,
         id: &SessionId,
     ) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
+
+    /// Returns the calls that wait for approval in the open sessions of a principal, beginning after a place in the list: at
+    /// most `limit`, of which some may be left out that no longer wait. The order is that of [`ApprovalPage::calls`].
+    ///
+    /// The cost grows with the calls of the principal, and not with the sessions.
+    fn approvals_of(
+        &self,
+        principal: &str,
+        after: Option<&ApprovalPlace>,
+        limit: u32,
+    ) -> impl Future<Output = Result<ApprovalPage, StoreError>> + Send;
 }
 
 impl<S: SessionStore> SessionStore for Arc<S> {
@@ -75,6 +88,15 @@ impl<S: SessionStore> SessionStore for Arc<S> {
         id: &SessionId,
     ) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send {
         S::calls(self, id)
+    }
+
+    fn approvals_of(
+        &self,
+        principal: &str,
+        after: Option<&ApprovalPlace>,
+        limit: u32,
+    ) -> impl Future<Output = Result<ApprovalPage, StoreError>> + Send {
+        S::approvals_of(self, principal, after, limit)
     }
 }
 
@@ -132,6 +154,20 @@ pub trait SessionRecord: Send + Sync + 'static {
 
     /// Removes the call that waits under an id. Returns true to exactly one of all callers.
     fn consume(&self, id: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
+
+    /// Removes the call that waits under an id as [`consume`](Self::consume) does, and keeps a grant until its lifetime has
+    /// passed or the session ends, in one atomic step. If the session has no room for another grant, the call stays.
+    fn grant(
+        &self,
+        request: &GrantRequest<'_>,
+    ) -> impl Future<Output = Result<GrantVerdict, StoreError>> + Send;
+
+    /// Returns the grants that have not ended, in any order.
+    fn grants(&self) -> impl Future<Output = Result<Vec<Grant>, StoreError>> + Send;
+
+    /// Removes a grant. Returns true to exactly one of all callers, and false if the grant has
+    /// ended.
+    fn revoke(&self, grant: &str) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Changes the state for the host.
     fn change(

@@ -22,7 +22,52 @@ fn pending() -> PendingCall {
         arguments: r#"{"event_id":"evt_1","notify":true}"#.to_owned(),
         expires_at: 1_795_000_000_000,
         reasons: Vec::new(),
+        seal: String::new(),
     }
+}
+
+// R-C7: what a store lists is what was requested.
+#[test]
+fn sealed_call_is_known_with_no_field_changed() {
+    let signer = Signer::new(KEY);
+    let sealed = PendingCall {
+        seal: signer.seal(&pending()),
+        ..pending()
+    };
+    assert!(signer.is_sealed(&sealed));
+    assert!(!Signer::new([8; 32]).is_sealed(&sealed));
+    assert!(!signer.is_sealed(&pending()));
+
+    let changes: [fn(&mut PendingCall); 13] = [
+        |call| call.id.replace_range(..1, "f"),
+        |call| call.principal.push('x'),
+        |call| call.agent.push('x'),
+        |call| call.session.push('x'),
+        |call| call.mode = Mode::Voice,
+        |call| call.turn += 1,
+        |call| call.version.push('x'),
+        |call| call.settings.push('x'),
+        |call| call.call_id.push('x'),
+        |call| call.tool.push('x'),
+        |call| call.arguments = call.arguments.replace("evt_1", "evt_2"),
+        |call| call.expires_at += 1,
+        |call| call.seal.replace_range(..1, "x"),
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        let mut changed = sealed.clone();
+        change(&mut changed);
+        assert!(!signer.is_sealed(&changed), "change {number}");
+    }
+}
+
+// R-C7: a reader of the store approves nothing.
+#[test]
+fn seal_is_no_token() {
+    let signer = Signer::new(KEY);
+    let seal = signer.seal(&pending());
+    let token = format!("{}.{seal}", pending().id);
+    assert!(!signer.verify(&token, &pending()));
+    assert_eq!(signer.token_for(&token, &pending()), None);
 }
 
 // An attacker may write the same row again after the decision.

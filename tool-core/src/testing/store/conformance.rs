@@ -93,6 +93,20 @@ macro_rules! store_conformance {
             approvals::unknown_ids_find_no_pending_call,
             approvals::pending_calls_are_bounded,
             approvals::bytes_of_pending_calls_are_bounded,
+            grants::grant_takes_the_place_of_its_call,
+            grants::full_session_keeps_the_call_of_a_grant,
+            grants::one_of_racing_decisions_takes_the_call,
+            grants::racing_grants_never_exceed_the_limit,
+            grants::grant_is_revoked_once,
+            grants::grant_outlives_its_handle_and_its_turn,
+            grants::grant_belongs_to_its_session,
+            grants::grant_ends_with_its_session,
+            grants::unknown_ids_find_no_grant,
+            principals::calls_of_all_sessions_are_listed_by_expiry,
+            principals::calls_of_another_principal_are_not_listed,
+            principals::decided_calls_are_not_listed,
+            principals::calls_of_an_ended_session_are_not_listed,
+            principals::pages_have_each_waiting_call_once,
         }
         $crate::store_conformance! { @tests (flavor = "current_thread"), $store,
             time::unused_session_expires,
@@ -105,6 +119,9 @@ macro_rules! store_conformance {
             owners::refused_openings_do_not_use_a_session,
             calls::calls_outlive_their_session_for_a_while,
             calls::calls_outlive_an_expired_session,
+            grants::grant_ends_after_its_lifetime,
+            grants::expired_call_gives_no_grant,
+            principals::expired_calls_are_not_listed,
         }
     };
     (@tests $runtime:tt, $store:expr, $($area:ident::$case:ident,)*) => {

@@ -12,6 +12,7 @@ use crate::session::audit::{
     AuditEntry, AuditedIntent, CallDecision, CallOutcome, ChangedArguments,
 };
 use crate::session::caps::SpendingCaps;
+use crate::session::grants::{Grant, GrantRequest, GrantScope, GrantVerdict};
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::{Policy, TurnLimits};
 use crate::session::state::{SessionState, StateChange, Turn};
@@ -230,6 +231,26 @@ impl TestSession {
         self.0.consume(id).await.expect("the store takes the call")
     }
 
+    /// Keeps a grant in place of a call that waits.
+    pub async fn grant(&self, request: &GrantRequest<'_>) -> GrantVerdict {
+        self.0.grant(request).await.expect("the store answers")
+    }
+
+    /// Returns the grants that have not ended, in the order of their ids.
+    pub async fn grants(&self) -> Vec<Grant> {
+        let mut grants = self.0.grants().await.expect("the store reads");
+        grants.sort_by(|one, other| one.id.cmp(&other.id));
+        grants
+    }
+
+    /// Removes a grant. Returns true if there was one.
+    pub async fn revoke(&self, grant: &str) -> bool {
+        self.0
+            .revoke(grant)
+            .await
+            .expect("the store removes the grant")
+    }
+
     /// Asserts that the session is over.
     pub async fn assert_over(&self) {
         assert_eq!(self.admit(&TestCall::default()).await, Verdict::Inactive);
@@ -387,6 +408,48 @@ pub fn waiting(number: u32) -> PendingCall {
         arguments: r#"{"exact":9007199254740993,"list":[],"name":"\u0000 ü \" "}"#.to_owned(),
         expires_at: 1_795_000_000_000,
         reasons: reasons(),
+        seal: "0".repeat(64),
+    }
+}
+
+/// Returns a grant with an id of this number.
+pub fn given(number: u32) -> Grant {
+    let time = |text: &str| text.parse::<Timestamp>().expect("a time");
+    Grant {
+        id: format!("{number:032x}"),
+        tool: "delete".to_owned(),
+        scope: GrantScope::Arguments,
+        digest: format!("sha256:{number:064x}"),
+        summary: "delete(name: \u{0} ü \" %)".to_owned(),
+        version: "1.0.00000000".to_owned(),
+        settings: "0".repeat(64),
+        by: "someone \u{0}".to_owned(),
+        given_at: time("2026-11-20T09:30:00.123Z"),
+        ends_at: time("2026-11-20T10:30:00.123Z"),
+        proof: "0".repeat(64),
+    }
+}
+
+/// Returns the calls of a principal that wait for approval, from pages of at most `limit`.
+pub async fn approvals_of(
+    store: &impl SessionStore,
+    principal: &str,
+    limit: u32,
+) -> Vec<PendingCall> {
+    let mut calls = Vec::new();
+    let mut place = None;
+    loop {
+        let page = store.approvals_of(principal, place.as_ref(), limit).await;
+        let page = page.expect("the store reads");
+        assert!(
+            page.calls.len() as u64 <= u64::from(limit),
+            "a page has at most {limit} calls"
+        );
+        calls.extend(page.calls);
+        place = page.next;
+        if place.is_none() {
+            return calls;
+        }
     }
 }
 

@@ -2,17 +2,6 @@
 -- `most` is the most ids. The page begins after `time` and `id`, or with the first one if they are empty.
 local most_time = time == '' and '+inf' or time
 
--- Compares bytes, which the operators of this language do not.
-local function comes_after(one, other)
-  for at = 1, math.min(#one, #other) do
-    local a, b = string.byte(one, at), string.byte(other, at)
-    if a ~= b then
-      return a < b
-    end
-  end
-  return #one < #other
-end
-
 local page, offset = {}, 0
 while #page < tonumber(most) do
   local found = redis.call('ZREVRANGEBYSCORE', KEYS[1], most_time, '-inf', 'WITHSCORES', 'LIMIT', offset, 200)

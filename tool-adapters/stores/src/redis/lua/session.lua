@@ -106,10 +106,30 @@ local function sizes(id)
   return 'sizes:' .. id
 end
 
+-- The member of a call in the list of its principal: its id, and the member of its session among the slots.
+local function listed(id, member)
+  return id .. member
+end
+
 -- Removes a call that waits for approval.
-local function forget_call(id)
+local function forget_call(id, member)
   redis.call('ZREM', WAITING, id)
   redis.call('HDEL', PENDING, id, sizes(id))
+  redis.call('ZREM', ASKED, listed(id, member))
+end
+
+-- Returns the grants that have not ended, and removes the others. A grant stands behind its end and a space.
+local function live_grants(time)
+  local kept, live = redis.call('HGETALL', GRANTS), {}
+  for at = 1, #kept, 2 do
+    local ends, grant = string.match(kept[at + 1], '^(%d+) (.*)$')
+    if number(ends) > time then
+      live[#live + 1] = grant
+    else
+      redis.call('HDEL', GRANTS, kept[at])
+    end
+  end
+  return live
 end
 
 local function log(first, last)
@@ -122,9 +142,12 @@ end
 
 local function finish(member)
   redis.call('ZREM', SLOTS, member)
+  for _, id in ipairs(redis.call('ZRANGE', WAITING, 0, -1)) do
+    redis.call('ZREM', ASKED, listed(id, member))
+  end
   redis.call('HSET', SESSION, 'ended', 1)
   redis.call('HINCRBY', SESSION, 'version', 1)
-  redis.call('DEL', TURN, PENDING, WAITING, YOUNG, OLD)
+  redis.call('DEL', TURN, PENDING, WAITING, YOUNG, OLD, GRANTS)
   for _, key in ipairs({ SESSION, STATE, AUDIT }) do
     redis.call('PEXPIRE', key, REMEMBERED)
   end
