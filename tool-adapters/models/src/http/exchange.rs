@@ -67,13 +67,7 @@ impl Endpoint {
         let http = http_api(provider)?;
         let server = &http.server;
         #[cfg(feature = "aws")]
-        let signer = match &access.aws {
-            // In a box, as the futures of a program would nest deeper with that of the chain.
-            Some(aws) if access.api_key.is_none() => {
-                Some(Box::pin(aws.signer(access, server)).await?)
-            }
-            _ => None,
-        };
+        let signer = access.signer(server).await?;
         #[cfg(feature = "aws")]
         let is_signed = signer.is_some();
         #[cfg(not(feature = "aws"))]
