@@ -226,7 +226,7 @@ pub(crate) struct ModelAccess {
     /// provider.
     pub(crate) key_header: Option<(&'static str, &'static str)>,
     /// The region that the program has set, or that was found with its credentials.
-    region: Arc<OnceLock<String>>,
+    pub(crate) known_region: Arc<OnceLock<String>>,
     /// The credentials with which requests are signed in place of a key.
     #[cfg(feature = "aws")]
     pub(crate) aws: Option<Arc<CredentialsCache>>,
@@ -255,7 +255,7 @@ impl ModelAccess {
 
     /// Returns the region that is known beside the environment.
     pub(crate) fn region(&self) -> Option<&str> {
-        self.region.get().map(String::as_str)
+        self.known_region.get().map(String::as_str)
     }
 
     /// Returns the signer of a request, once the region and the credentials are known. `None` for requests with a key.
@@ -315,7 +315,7 @@ impl ModelAccess {
     #[cfg(feature = "aws")]
     pub(crate) fn set_region(&self, region: String) {
         // Another request may have found it at the same time.
-        let _ = self.region.set(region);
+        let _ = self.known_region.set(region);
     }
 
     /// Returns the key. A key of the environment is not sent to a server that the program names.

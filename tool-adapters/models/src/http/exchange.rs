@@ -2,7 +2,7 @@
 
 use crate::http::answer::AnswerCollector;
 #[cfg(feature = "aws")]
-use crate::http::aws::{RequestSigner, escape_path};
+use crate::http::aws::{RequestSigner, escape_path, explain_refusal};
 use crate::http::failure::RequestFailure;
 use crate::model_access::ModelAccess;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
@@ -356,8 +356,8 @@ impl Exchange<'_> {
             Some(&self.endpoint.hidden),
         );
         #[cfg(feature = "aws")]
-        if let Some(signer) = &self.endpoint.signer {
-            return Err(signer.explain(failure, response.headers()));
+        if self.endpoint.signer.is_some() {
+            return Err(explain_refusal(failure, response.headers()));
         }
         Err(failure)
     }

@@ -60,8 +60,8 @@ impl CredentialsSource {
         let Some(provider) = provider else {
             return Err(ToolError::auth(NOT_FOUND));
         };
-        let provided = provider.provide_credentials().await;
-        provided.map_err(|error| described(&error))
+        let credentials = provider.provide_credentials().await;
+        credentials.map_err(|error| described(&error))
     }
 }
 

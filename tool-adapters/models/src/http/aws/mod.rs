@@ -6,4 +6,4 @@ mod signature;
 
 pub(crate) use crate::http::aws::credentials::{CredentialsCache, CredentialsSource};
 pub(crate) use crate::http::aws::region::region_of_host;
-pub(crate) use crate::http::aws::signature::{RequestSigner, escape_path};
+pub(crate) use crate::http::aws::signature::{RequestSigner, escape_path, explain_refusal};
