@@ -134,7 +134,7 @@ fn is_same_part(left: &str, right: &str) -> bool {
 }
 
 /// Returns true if a base URL is that of another method or model of the API, such as
-/// `models/m:generateContent`.
+/// `models/m:generateContent`, or `model/m/converse` for `model/m/converse-stream`.
 fn is_other_method(base: &[&str], api: &[String]) -> bool {
     let Some((last, before)) = api.split_last() else {
         return false;
@@ -143,7 +143,10 @@ fn is_other_method(base: &[&str], api: &[String]) -> bool {
         return false;
     };
     let has_methods = last.contains(':') && base_last.contains(':');
-    has_methods && !before.is_empty() && shared_segments(base_before, before) == before.len()
+    let is_variant = last.starts_with(base_last) || base_last.starts_with(last.as_str());
+    (has_methods || is_variant)
+        && !before.is_empty()
+        && shared_segments(base_before, before) == before.len()
 }
 
 /// Returns the segments that a base URL lacks of the path at its host.
@@ -443,11 +446,11 @@ mod tests {
             (Provider::Ollama, "host/api", "api/chat"),
             (Provider::Ollama, "host/api/chat", "api/chat"),
             (Provider::Ollama, "host/v1", "api/chat"),
-            (Provider::Bedrock, "host/model", "model/m/converse"),
+            (Provider::Bedrock, "host/model", "model/m/converse-stream"),
             (
                 Provider::Bedrock,
                 "host/model/m/converse",
-                "model/m/converse",
+                "model/m/converse-stream",
             ),
         ];
         for (provider, base, expected) in cases {

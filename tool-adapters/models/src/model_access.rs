@@ -2,7 +2,7 @@
 //! provider that bills requests to that URL, and retries.
 
 #[cfg(feature = "aws")]
-use crate::http::aws::AwsAccess;
+use crate::http::aws::{CredentialsCache, RequestSigner, region_of_host};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 use std::collections::hash_map::RandomState;
@@ -15,6 +15,8 @@ use tool_adapters_http::biller::biller_of_url;
 use tool_adapters_http::debug_only;
 use tool_adapters_providers::declarations::DeclareOptions;
 use tool_adapters_providers::hosted::PathOfModel;
+#[cfg(feature = "aws")]
+use tool_adapters_providers::hosted::SIGNED_FOR_AWS;
 use tool_adapters_providers::spec::Server;
 use tool_adapters_providers::{AcceptedParts, Host, Provider};
 use tool_core::ToolError;
@@ -224,10 +226,10 @@ pub(crate) struct ModelAccess {
     /// provider.
     pub(crate) key_header: Option<(&'static str, &'static str)>,
     /// The region that the program has set, or that was found with its credentials.
-    pub(crate) region: Arc<OnceLock<String>>,
+    pub(crate) known_region: Arc<OnceLock<String>>,
     /// The credentials with which requests are signed in place of a key.
     #[cfg(feature = "aws")]
-    pub(crate) aws: Option<AwsAccess>,
+    pub(crate) aws: Option<Arc<CredentialsCache>>,
     /// True if requests are answered from a recording, so that they need no key.
     pub(crate) is_replayed: bool,
 }
@@ -255,14 +257,68 @@ impl ModelAccess {
 
     /// Returns the region that is known beside the environment.
     pub(crate) fn region(&self) -> Option<&str> {
-        self.region.get().map(String::as_str)
+        self.known_region.get().map(String::as_str)
+    }
+
+    /// Returns the signer of a request, once the region and the credentials are known. `None` for requests with a key.
+    #[cfg(feature = "aws")]
+    pub(crate) async fn signer(&self, server: &Server) -> Result<Option<RequestSigner>, ToolError> {
+        let signs = self.api_key.is_none() && !self.is_replayed;
+        let Some(credentials) = self.aws.as_ref().filter(|_| signs) else {
+            return Ok(None);
+        };
+        // In a box, as the futures of a program would nest deeper with that of the chain.
+        let signer = async {
+            let region = self.signing_region(server, credentials).await?;
+            if !is_region(&region) {
+                let found = region.escape_debug();
+                return Err(ToolError::permanent(format!(
+                    "expected a region such as `eu-west-1`, found `{found}`"
+                )));
+            }
+            let provided = credentials.get().await?;
+            Ok(RequestSigner::new(
+                region,
+                provided,
+                Arc::clone(credentials),
+            ))
+        };
+        Box::pin(signer).await.map(Some)
+    }
+
+    /// Returns the region of the signatures. The base URL has one afterwards.
+    #[cfg(feature = "aws")]
+    async fn signing_region(
+        &self,
+        server: &Server,
+        credentials: &Arc<CredentialsCache>,
+    ) -> Result<String, ToolError> {
+        if let Some(region) = self.region() {
+            return Ok(region.to_owned());
+        }
+        let base_url = self.base_url(server);
+        if let Some(region) = region_of_host(base_url::host_of(&base_url)) {
+            return Ok(region.to_owned());
+        }
+        let region = match env_setting(server.region_env) {
+            Some(region) => Some(region),
+            None => credentials.region().await,
+        };
+        let Some(region) = region else {
+            let names = server.region_env.join(" or ");
+            return Err(ToolError::permanent(format!(
+                "{SIGNED_FOR_AWS} needs a region: call `region`, or set {names} or the region of the AWS profile"
+            )));
+        };
+        self.set_region(region.clone());
+        Ok(region)
     }
 
     /// Sets the region, unless one is known.
     #[cfg(feature = "aws")]
     pub(crate) fn set_region(&self, region: String) {
         // Another request may have found it at the same time.
-        let _ = self.region.set(region);
+        let _ = self.known_region.set(region);
     }
 
     /// Returns the key. A key of the environment is not sent to a server that the program names.

@@ -7,6 +7,9 @@ use crate::spec::segments;
 use serde_json::Value;
 use std::fmt::Write as _;
 
+/// The provider whose requests are signed with AWS credentials, where the program has no key.
+pub const SIGNED_FOR_AWS: Provider = Provider::Bedrock;
+
 /// Returns the path of a model's API, with or without streaming.
 pub type PathOfModel = fn(model: &str, stream: bool) -> Vec<String>;
 

@@ -2,7 +2,7 @@
 
 use crate::http::answer::AnswerCollector;
 #[cfg(feature = "aws")]
-use crate::http::aws::{RequestSigner, escape_path};
+use crate::http::aws::{RequestSigner, escape_path, explain_refusal};
 use crate::http::failure::RequestFailure;
 use crate::http::recording::{Recording, SendError};
 use crate::model_access::ModelAccess;
@@ -68,13 +68,7 @@ impl Endpoint {
         let http = http_api(provider)?;
         let server = &http.server;
         #[cfg(feature = "aws")]
-        let signer = match &access.aws {
-            // In a box, as the futures of a program would nest deeper with that of the chain.
-            Some(aws) if access.api_key.is_none() && !access.is_replayed => {
-                Some(Box::pin(aws.signer(access, server)).await?)
-            }
-            _ => None,
-        };
+        let signer = access.signer(server).await?;
         #[cfg(feature = "aws")]
         let is_signed = signer.is_some();
         #[cfg(not(feature = "aws"))]
@@ -387,8 +381,8 @@ impl Exchange<'_> {
             Some(&self.endpoint.hidden),
         );
         #[cfg(feature = "aws")]
-        if let Some(signer) = &self.endpoint.signer {
-            return Err(signer.explain(failure, response.headers()));
+        if self.endpoint.signer.is_some() {
+            return Err(explain_refusal(failure, response.headers()));
         }
         Err(failure)
     }

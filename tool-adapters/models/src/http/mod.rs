@@ -69,6 +69,8 @@
 mod answer;
 #[cfg(feature = "aws")]
 pub(crate) mod aws;
+#[cfg(feature = "aws")]
+mod aws_bedrock;
 mod exchange;
 mod failure;
 mod hosts;
@@ -80,13 +82,17 @@ mod settings;
 mod token_count;
 
 #[cfg(feature = "aws")]
-pub use crate::http::aws::AwsBedrock;
+pub use crate::http::aws_bedrock::AwsBedrock;
 pub use crate::http::exchange::{Timeouts, client_builder};
 pub use crate::http::hosts::{AzureOpenAi, VertexAi};
 pub use crate::http::model::{HttpModel, HttpTransport};
 pub use crate::http::recording::{Recording, RecordingError};
 pub use crate::http::token_count::TokenCount;
 pub use tool_adapters_providers::StructuredOutput;
+
+/// AWS credentials, for [`AwsBedrock::with_credentials`].
+#[cfg(feature = "aws")]
+pub use aws_credential_types;
 
 /// The HTTP client, for a [`client`](HttpModel::client) of your own.
 pub use reqwest;

@@ -50,7 +50,7 @@ impl Answer {
         Self {
             status: 200,
             content_type: "text/event-stream",
-            body: lines.collect(),
+            body: lines.collect::<Vec<_>>().concat(),
             hangs: false,
         }
     }

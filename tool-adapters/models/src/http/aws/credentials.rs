@@ -60,8 +60,8 @@ impl CredentialsSource {
         let Some(provider) = provider else {
             return Err(ToolError::auth(NOT_FOUND));
         };
-        let provided = provider.provide_credentials().await;
-        provided.map_err(|error| described(&error))
+        let credentials = provider.provide_credentials().await;
+        credentials.map_err(|error| described(&error))
     }
 }
 
@@ -179,13 +179,13 @@ impl CredentialsCache {
             reason = "the usual chain reads files and asks the machine"
         )
     )]
-    pub(crate) async fn region(self: &Arc<Self>) -> Result<Option<String>, ToolError> {
+    pub(crate) async fn region(&self) -> Option<String> {
         match &self.source {
-            CredentialsSource::Provider(_) => Ok(None),
+            CredentialsSource::Provider(_) => None,
             #[cfg(feature = "aws-config")]
             CredentialsSource::Environment(cell) => {
                 let config = CredentialsSource::config(cell).await;
-                Ok(config.region().map(ToString::to_string))
+                config.region().map(ToString::to_string)
             }
         }
     }

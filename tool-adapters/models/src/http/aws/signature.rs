@@ -110,18 +110,18 @@ impl RequestSigner {
         }
         Ok(())
     }
+}
 
-    /// Adds to a refusal that the clock of this machine is wrong, if the date of the answer shows it.
-    pub(crate) fn explain(&self, failure: RequestFailure, answer: &HeaderMap) -> RequestFailure {
-        let is_refused = matches!(failure.status, Some(400 | 401 | 403));
-        let Some(clock) = clock_problem(answer, SystemTime::now()).filter(|_| is_refused) else {
-            return failure;
-        };
-        let message = format!("{}; {clock}", failure.error.message());
-        RequestFailure {
-            error: ToolError::auth(message),
-            ..failure
-        }
+/// Adds to a refusal that the clock of this machine is wrong, if the date of the answer shows it.
+pub(crate) fn explain_refusal(failure: RequestFailure, answer: &HeaderMap) -> RequestFailure {
+    let is_refused = matches!(failure.status, Some(401 | 403));
+    let Some(clock) = clock_problem(answer, SystemTime::now()).filter(|_| is_refused) else {
+        return failure;
+    };
+    let message = format!("{}; {clock}", failure.error.message());
+    RequestFailure {
+        error: ToolError::auth(message),
+        ..failure
     }
 }
 

@@ -234,6 +234,16 @@ async fn wrong_clock_is_named() {
 }
 
 #[tokio::test]
+async fn text_that_is_no_region_is_refused() {
+    let bedrock = AwsBedrock::with_credentials(credentials(ANN)).region("evil.example/");
+    let error = prompt(bedrock.converse(MODEL)).await.error;
+    assert_eq!(
+        error.expect("refused").message,
+        "expected a region such as `eu-west-1`, found `evil.example/`"
+    );
+}
+
+#[tokio::test]
 async fn key_replaces_the_credentials() {
     let server = Server::start([hello()]).await;
     let model = bedrock(&server, ANN).converse(MODEL).api_key("bearer-key");

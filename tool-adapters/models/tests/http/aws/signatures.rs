@@ -77,7 +77,8 @@ impl<'a> ReceivedRequest<'a> {
         let headers = signed_headers
             .split(';')
             .map(|name| format!("{name}:{}\n", self.header(name)))
-            .collect::<String>();
+            .collect::<Vec<_>>()
+            .concat();
         let path = escaped(self.path);
         let method = self.method;
         let query = self.query;
@@ -118,7 +119,8 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
+    digits.collect::<Vec<_>>().concat()
 }
 
 /// Returns the reason for which AWS would refuse a request, with the name of the error.
