@@ -10,7 +10,7 @@ use reqwest::{Body, Response, StatusCode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What was recorded so far. Clones share it.
+/// The exchanges that were recorded so far. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Exchanges(Arc<Mutex<ExchangeList>>);
 
