@@ -73,7 +73,7 @@ fn trials_of_the_desk() -> Vec<Trial> {
         .map(|trial| {
             trial
                 .instructions(instructions)
-                .time_limit(Duration::from_secs(120))
+                .time_limit(Duration::from_mins(2))
         })
         .into()
 }

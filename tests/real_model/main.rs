@@ -189,7 +189,7 @@ async fn trials(url: &str) -> Result<(), Box<dyn Error>> {
         .must_call("book_room", json!({"room": 4}))
         .repeat(2)
         .reach(0.0)
-        .time_limit(Duration::from_secs(180));
+        .time_limit(Duration::from_mins(3));
     let mut trials = Trials::new("real model");
     trials.add(
         books

@@ -174,6 +174,33 @@ async fn no_key_is_in_a_recording_whatever_happens() {
 
 // M32
 #[tokio::test]
+async fn a_key_that_was_replaced_is_hidden_in_all_exchanges() {
+    let folder = Folder::new();
+    let recording = Recording::record(folder.path());
+    let server = Server::start(vec![
+        says("not key-canary-2, but key-canary-1"),
+        says("Bye"),
+    ])
+    .await;
+    let asked = AtomicUsize::new(0);
+    let model = model(Provider::OpenAiChat, &server).api_key_with(move || {
+        let number = asked.fetch_add(1, Ordering::SeqCst) + 1;
+        async move { Ok(ProvidedKey::new(format!("key-canary-{number}"))) }
+    });
+    let replies = prompt(model.recording(&recording), &["Hi", "Bye"]).await;
+    assert_eq!(replies[1].text.as_deref(), Some("Bye"));
+    recording.finish().expect("written");
+    let text = folder.text();
+    assert!(!text.contains("canary"), "{text}");
+    assert_eq!(
+        text.matches("not [hidden], but [hidden]").count(),
+        2,
+        "{text}"
+    );
+}
+
+// M32
+#[tokio::test]
 async fn a_connection_that_fails_is_not_recorded() {
     let folder = Folder::new();
     let recording = Recording::record(folder.path());

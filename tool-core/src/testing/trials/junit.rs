@@ -119,9 +119,8 @@ fn attribute(value: &str) -> String {
 fn is_allowed(c: char) -> bool {
     match c {
         '\t' | '\n' | '\r' => true,
-        '\u{FFFE}' | '\u{FFFF}' => false,
-        // These are controls, of which readers are warned.
-        '\u{7F}'..='\u{9F}' => false,
+        // Readers are warned of the controls among them.
+        '\u{7F}'..='\u{9F}' | '\u{FFFE}' | '\u{FFFF}' => false,
         _ => c >= ' ',
     }
 }

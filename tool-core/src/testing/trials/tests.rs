@@ -83,7 +83,7 @@ async fn a_trial_passes_with_the_calls_and_the_answer() {
     let trial = booking()
         .must_call(BOOK, json!({"room": 4}))
         .must_not_call(CANCEL)
-        .check("names the room", |answer: &str| answer.contains("4"));
+        .check("names the room", |answer: &str| answer.contains('4'));
     let outcome = after(trial, &[(BOOK, json!({"room": 4}))]).await;
     assert_eq!(problems(&outcome), Vec::<&str>::new());
     assert!(outcome.has_passed());
@@ -248,7 +248,11 @@ async fn a_list_of_allowed_calls_refuses_all_others() {
     let none = booking()
         .must_call(BOOK, json!({"room": 4}))
         .no_other_calls();
-    assert!(after(none.clone(), &[booked.clone()]).await.has_passed());
+    assert!(
+        after(none.clone(), std::slice::from_ref(&booked))
+            .await
+            .has_passed()
+    );
     assert!(!after(none, &[found, booked]).await.has_passed());
 }
 
@@ -264,7 +268,7 @@ async fn a_run_reports_every_problem() {
             Err::<(), _>(format!("no `please` in {answer}"))
         })
         .check("is asserted", |answer: &str| {
-            assert_eq!(answer, "Yes", "not yes")
+            assert_eq!(answer, "Yes", "not yes");
         });
     let outcome = after(trial, &[(CANCEL, json!({"room": 4}))]).await;
     let problems = problems(&outcome).join("\n");

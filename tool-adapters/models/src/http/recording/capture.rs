@@ -10,9 +10,60 @@ use reqwest::{Body, Response, StatusCode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The exchanges of a recording, each at the place of its request. An exchange without an answer is
-/// `None`.
-pub(crate) type ExchangeList = Arc<Mutex<Vec<Option<RecordedExchange>>>>;
+/// The exchanges that were recorded so far. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Exchanges(Arc<Mutex<ExchangeList>>);
+
+#[derive(Default)]
+struct ExchangeList {
+    /// The exchanges, each at the place of its request. One without an answer is `None`.
+    exchanges: Vec<Option<RecordedExchange>>,
+    /// The secrets of all requests. A message may repeat the key of an earlier one.
+    secrets: Secrets,
+}
+
+impl Exchanges {
+    /// Adds the secrets of a request, and returns those of all so far.
+    pub(crate) fn know(&self, secrets: &Secrets) -> Secrets {
+        let mut list = self.0.lock();
+        list.secrets.extend(secrets);
+        list.secrets.clone()
+    }
+
+    /// Returns the place of a request.
+    pub(crate) fn begin(&self) -> usize {
+        let exchanges = &mut self.0.lock().exchanges;
+        exchanges.push(None);
+        exchanges.len() - 1
+    }
+
+    fn put(&self, place: usize, exchange: RecordedExchange) {
+        if let Some(empty) = self.0.lock().exchanges.get_mut(place) {
+            *empty = Some(exchange);
+        }
+    }
+
+    /// Returns the exchanges without the secrets of any request.
+    pub(crate) fn finished(&self) -> Vec<RecordedExchange> {
+        let list = self.0.lock();
+        let exchanges = list.exchanges.iter().flatten().cloned();
+        let hide = |exchange| without_secrets(exchange, &list.secrets);
+        exchanges.map(hide).collect()
+    }
+}
+
+fn without_secrets(exchange: RecordedExchange, secrets: &Secrets) -> RecordedExchange {
+    let RecordedExchange {
+        mut request,
+        mut response,
+    } = exchange;
+    request.path = secrets.hide(&request.path);
+    request.body = secrets.hide_in_value(request.body);
+    let chunks = response.chunks.iter().filter_map(BodyChunk::bytes);
+    let chunks = secrets.hide_in_chunks(&chunks.collect::<Vec<_>>());
+    response.chunks = chunks.into_iter().map(BodyChunk::of).collect();
+    RecordedExchange { request, response }
+}
 
 /// The headers that are recorded: those that a model reads. None of them names a key, a cookie or
 /// an account.
@@ -29,7 +80,7 @@ const LIMIT_HEADERS: [&str; 2] = ["x-ratelimit-", "anthropic-ratelimit-"];
 /// An answer that is passed on and written down. It is stored at its end, and also if it is dropped
 /// before.
 pub(crate) struct Capture {
-    exchanges: ExchangeList,
+    exchanges: Exchanges,
     place: usize,
     request: Option<SentRequest>,
     status: StatusCode,
@@ -42,13 +93,14 @@ pub(crate) struct Capture {
 impl Capture {
     /// Takes the head of an answer.
     pub(crate) fn new(
-        exchanges: ExchangeList,
+        exchanges: Exchanges,
         place: usize,
         request: SentRequest,
         response: &Response,
         mut secrets: Secrets,
     ) -> Self {
         secrets.add_headers(response.headers());
+        exchanges.know(&secrets);
         let headers = recorded_headers(response, &secrets);
         Self {
             exchanges,
@@ -113,10 +165,8 @@ impl Drop for Capture {
             return;
         };
         let response = self.response();
-        let mut exchanges = self.exchanges.lock();
-        if let Some(exchange) = exchanges.get_mut(self.place) {
-            *exchange = Some(RecordedExchange { request, response });
-        }
+        let exchange = RecordedExchange { request, response };
+        self.exchanges.put(self.place, exchange);
     }
 }
 

@@ -1,6 +1,6 @@
 //! A recording, which a program makes or replays.
 
-use super::capture::{Capture, ExchangeList};
+use super::capture::{Capture, Exchanges};
 use super::differences::IgnoredPointer;
 use super::error::RecordingError;
 use super::file::{self, SentRequest};
@@ -73,7 +73,7 @@ pub struct Recording {
 
 #[derive(Clone)]
 enum RecordingState {
-    Recording(ExchangeList),
+    Recording(Exchanges),
     Replaying(Arc<Mutex<Replay>>),
 }
 
@@ -96,7 +96,7 @@ impl Recording {
     /// Records a new conversation. Nothing is written before [`finish`](Self::finish), so that a
     /// test that fails does not replace a recording that works.
     pub fn record(path: impl Into<PathBuf>) -> Self {
-        let state = RecordingState::Recording(ExchangeList::default());
+        let state = RecordingState::Recording(Exchanges::default());
         Self::with_state(path.into(), state)
     }
 
@@ -187,12 +187,7 @@ impl Recording {
         };
         match &self.state {
             RecordingState::Recording(exchanges) => {
-                let exchanges = exchanges
-                    .lock()
-                    .iter()
-                    .flatten()
-                    .cloned()
-                    .collect::<Vec<_>>();
+                let exchanges = exchanges.finished();
                 if exchanges.is_empty() {
                     let problem = "no request was answered, so there is nothing to record";
                     return Err(differs(vec![problem.to_owned()]));
@@ -224,21 +219,19 @@ impl Recording {
         let (client, request) = request.build_split();
         let request = request.map_err(SendError::Network)?;
         let secrets = Secrets::of(url, request.headers(), &self.hidden);
-        let sent = sent_request(&request, &secrets);
         let exchanges = match &self.state {
             RecordingState::Recording(exchanges) => exchanges,
             RecordingState::Replaying(replay) => {
+                let sent = sent_request(&request, &secrets);
                 let answer = replay.lock().answer(&sent, &self.rules, &self.path);
                 return answer.map_err(|problem| SendError::Replay(ToolError::permanent(problem)));
             }
         };
-        let place = {
-            let mut exchanges = exchanges.lock();
-            exchanges.push(None);
-            exchanges.len() - 1
-        };
+        let secrets = exchanges.know(&secrets);
+        let sent = sent_request(&request, &secrets);
+        let place = exchanges.begin();
         let response = client.execute(request).await.map_err(SendError::Network)?;
-        let capture = Capture::new(Arc::clone(exchanges), place, sent, &response, secrets);
+        let capture = Capture::new(exchanges.clone(), place, sent, &response, secrets);
         Ok(capture.pass_on(response))
     }
 }

@@ -8,7 +8,7 @@ use reqwest::{Body, Response};
 use std::io;
 use std::path::Path;
 
-/// What to do about a request that was not recorded.
+/// The help for a request that was not recorded.
 const RECORD_AGAIN: &str = "if your program is right, record again: set RECORD_MODELS=1 if it uses `Recording::from_env`, or use `Recording::record`";
 
 /// The exchanges of a recording, and those that were used.

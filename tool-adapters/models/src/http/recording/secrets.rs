@@ -33,7 +33,7 @@ const ACCOUNT_IDS: [&str; 3] = ["org-", "proj_", "acct_"];
 
 /// Texts that are hidden, in every form in which a body may have them. The longest is first, so
 /// that the rest of one does not reveal another.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Secrets(Vec<Zeroizing<String>>);
 
 impl Secrets {
@@ -109,6 +109,16 @@ impl Secrets {
                 self.0.push(Zeroizing::new(form.to_owned()));
             }
         }
+    }
+
+    /// Adds those of another request.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        for secret in &other.0 {
+            if !self.0.contains(secret) {
+                self.0.push(secret.clone());
+            }
+        }
+        self.sort();
     }
 
     fn sort(&mut self) {
