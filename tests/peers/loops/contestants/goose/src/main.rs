@@ -385,7 +385,9 @@ impl EffectHandler<Stored, Effect> for Host {
         _: &Emitter,
     ) -> Result<()> {
         let mut conversations = self.0.lock().expect("no host panics");
-        let conversation = conversations.entry(session.id.clone()).or_default();
+        let conversation = conversations
+            .entry(session.id.clone())
+            .or_insert_with(Conversation::empty);
         for effect in effects {
             if let Effect::Append(message) = effect {
                 conversation.push((**message).clone());

@@ -304,7 +304,7 @@ impl Contestant for Rig {
 
     async fn converse(&self) -> Result<String, String> {
         match self.0.prompt(QUESTION).await {
-            Ok(response) => Ok(response.output),
+            Ok(response) => Ok(response.output()),
             Err(error) => Err(error.to_string()),
         }
     }
