@@ -157,7 +157,10 @@ mod tests {
     use std::sync::Arc;
     use std::time::Duration;
     use tool_core::call::ModelResult;
-    use tool_core::session::{Decision, MemoryStore, Reply, ReplyFinish};
+    use tool_core::session::{
+        ConversationInfo, ConversationPlace, ConversationSummary, Decision, HistoryStore,
+        HistoryStoreError, MemoryStore, Reply, ReplyFinish, StoredConversation,
+    };
     use tool_core::testing::ScriptedModel;
     use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, ToolContext, tool};
 
@@ -213,6 +216,14 @@ mod tests {
             &self,
             script: ScriptedModel,
         ) -> Result<AgentLoop<ScriptedModel>, OpenAgentError> {
+            self.open_over(Arc::clone(&self.store), script).await
+        }
+
+        async fn open_over(
+            &self,
+            histories: impl DynHistoryStore + 'static,
+            script: ScriptedModel,
+        ) -> Result<AgentLoop<ScriptedModel>, OpenAgentError> {
             let tools = ToolContext::builder()
                 .with(find_table)
                 .with(pay)
@@ -226,7 +237,7 @@ mod tests {
                 .build()
                 .expect("builds");
             let session = move || runtime.session(ID, Mode::Text).principal("user:7");
-            AgentLoop::open(Arc::clone(&self.store), ID, session, script).await
+            AgentLoop::open(histories, ID, session, script).await
         }
 
         async fn stored(&self) -> Vec<Message> {
@@ -377,6 +388,89 @@ mod tests {
         assert_eq!(host.stored().await, agent.history().messages());
     }
 
+    /// A store that takes a while for each append.
+    #[derive(Clone)]
+    struct SlowStore(Arc<MemoryStore>);
+
+    impl HistoryStore for SlowStore {
+        async fn append(
+            &self,
+            key: &ConversationKey,
+            expected: u64,
+            messages: &[Message],
+        ) -> Result<u64, HistoryStoreError> {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            HistoryStore::append(&*self.0, key, expected, messages).await
+        }
+
+        async fn load(
+            &self,
+            key: &ConversationKey,
+            from: u64,
+        ) -> Result<Option<StoredConversation>, HistoryStoreError> {
+            HistoryStore::load(&*self.0, key, from).await
+        }
+
+        async fn list(
+            &self,
+            principal: &str,
+            after: Option<&ConversationPlace>,
+            limit: u32,
+        ) -> Result<Vec<ConversationSummary>, HistoryStoreError> {
+            HistoryStore::list(&*self.0, principal, after, limit).await
+        }
+
+        async fn describe(
+            &self,
+            key: &ConversationKey,
+            info: &ConversationInfo,
+        ) -> Result<(), HistoryStoreError> {
+            HistoryStore::describe(&*self.0, key, info).await
+        }
+
+        async fn branch(
+            &self,
+            key: &ConversationKey,
+            at: u64,
+            branch: &str,
+        ) -> Result<u64, HistoryStoreError> {
+            HistoryStore::branch(&*self.0, key, at, branch).await
+        }
+
+        async fn delete(&self, key: &ConversationKey) -> Result<bool, HistoryStoreError> {
+            HistoryStore::delete(&*self.0, key).await
+        }
+
+        async fn delete_unused(&self, since: u64) -> Result<u64, HistoryStoreError> {
+            HistoryStore::delete_unused(&*self.0, since).await
+        }
+    }
+
+    // M15
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_shown_once_its_result_is_stored() {
+        let host = Host::new();
+        let calls = [
+            call("c1", "cancel", json!({"number": 12})),
+            finding("c2", 2),
+        ];
+        let script = ScriptedModel::new().calls(calls).says("Shall I?");
+        let slow = SlowStore(Arc::clone(&host.store));
+        let mut agent = host.open_over(slow, script).await.expect("opens");
+        let mut events = agent.stream("Cancel 12");
+        let is_wanted = |event: &AgentEvent| matches!(event, AgentEvent::ApprovalWanted(_));
+        while !events.next().await.as_ref().is_some_and(is_wanted) {}
+
+        let stored = host.stored().await;
+        let has_result = stored
+            .iter()
+            .any(|message| matches!(message, Message::Result { call_id, .. } if call_id == "c1"));
+        assert!(has_result, "{stored:?}");
+        let rest = events.collect::<Vec<_>>().await;
+        assert!(matches!(rest.last(), Some(AgentEvent::Finished { .. })));
+        assert_eq!(agent.history().messages(), host.stored().await);
+    }
+
     /// Lets the model make a call that a person has to approve, and returns its token.
     async fn asked(host: &Host, tool: &str, arguments: serde_json::Value) -> String {
         let script = ScriptedModel::new()
@@ -384,11 +478,11 @@ mod tests {
             .says("Shall I?");
         let mut agent = host.open(script).await;
         let reply = agent.prompt("Please").await;
-        let token = reply.confirmations().next().expect("waits").token.clone();
-        token
+        let asked = reply.confirmations().next().expect("waits");
+        asked.token.clone()
     }
 
-    async fn last_note(agent: &AgentLoop<ScriptedModel>) -> String {
+    fn last_note(agent: &AgentLoop<ScriptedModel>) -> String {
         match agent.history().messages().last() {
             Some(Message::User(said)) => said.text().into_owned(),
             other => panic!("no note: {other:?}"),
@@ -408,7 +502,7 @@ mod tests {
         std::mem::forget(agent);
 
         let mut agent = host.open(ScriptedModel::new().says("I do not know.")).await;
-        let note = last_note(&agent).await;
+        let note = last_note(&agent);
         let mark = agent.session().decision_mark(&token).expect("a mark");
         assert!(note.starts_with(&mark), "{note}");
         assert!(
@@ -436,7 +530,7 @@ mod tests {
         std::mem::forget(agent);
 
         let agent = host.open(ScriptedModel::new()).await;
-        let note = last_note(&agent).await;
+        let note = last_note(&agent);
         assert!(
             note.ends_with("A person has refused it, and it was not run."),
             "{note}"

@@ -98,6 +98,9 @@ pub trait Journal: Send + Sync + 'static {
     /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, for example one of a forgotten
     /// session.
     ///
+    /// The response is as the model gets it: the hooks have seen it, its cost is charged, and its intents are carried out. A call
+    /// of a process that was killed before is `UNKNOWN`.
+    ///
     /// An error is logged. The call has run, and the model gets its response.
     fn finished(
         &self,

@@ -297,7 +297,8 @@ impl Policy {
     /// A call is refused once its turn, its session or its principal has used the cap. A call that
     /// costs more than was left when it began is cancelled. A cost is known after it arose, so a
     /// scope may exceed its cap by the last use of each running call, and by what calls of other
-    /// processes cost that have not ended. Models without a price count as free. The model that
+    /// processes cost that have not ended. What the running calls of a process cost that is killed is never charged: budgets of
+    /// calls are charged before a call runs, costs and times when it has ended. Models without a price count as free. The model that
     /// leads the conversation does not count. Sessions under such a cap have spans.
     ///
     /// ```

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tool_core::call::ResultForm;
-use tool_core::session::{HookedCall, Journal, JournalEntry, JournalError, RecoveredCall};
+use tool_core::session::{
+    HookedCall, Journal, JournalEntry, JournalError, Message, PendingCall, RecoveredCall,
+    decision_begun_note,
+};
 use tool_core::{
     Content, ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolOutput,
     ToolResponse, toolset,
@@ -472,4 +475,82 @@ async fn result_is_recorded_after_its_intents_are_carried_out() {
 async fn result_is_recorded_as_the_hooks_have_left_it() {
     let recorded = paid_before(&Witness::default()).await.expect("recorded");
     assert!(recorded.contains("card ****"), "{recorded}");
+}
+
+/// Returns a history that ends with a decision on `c1`, which is about to be carried out.
+fn decided(is_approved: bool) -> Vec<Message> {
+    let call = PendingCall {
+        id: "0".repeat(32),
+        principal: String::new(),
+        agent: String::new(),
+        session: "s-1".to_owned(),
+        mode: Mode::Text,
+        turn: 0,
+        version: String::new(),
+        settings: String::new(),
+        call_id: "c1".to_owned(),
+        tool: "pay".to_owned(),
+        arguments: r#"{"amount":5}"#.to_owned(),
+        expires_at: 0,
+    };
+    let note = decision_begun_note(&call, is_approved, "[decision 0123456789abcdef]");
+    vec![Message::user("Pay."), Message::user(note)]
+}
+
+/// Returns the only note about a decision whose process was killed.
+fn lost_decision(session: &Session, messages: &[Message]) -> String {
+    let notes = session.lost_decisions(messages);
+    let [note] = &notes[..] else {
+        panic!("one note: {notes:?}")
+    };
+    assert!(note.starts_with("[decision 0123456789abcdef] "), "{note}");
+    note.clone()
+}
+
+// M15
+#[tokio::test(start_paused = true)]
+async fn lost_approval_is_answered_from_the_journal() {
+    let bank = Bank::default();
+    pay(&process(&bank).await, "c1", 5).await;
+    let note = lost_decision(&process(&bank).await, &decided(true));
+    assert!(note.contains("it has run. Its result"), "{note}");
+    assert!(note.contains("started c1"), "{note}");
+}
+
+// M15
+#[tokio::test(start_paused = true)]
+async fn lost_approval_without_a_journal_entry_is_unknown() {
+    let note = lost_decision(&process(&Bank::default()).await, &decided(true));
+    assert!(note.contains("its outcome is unknown"), "{note}");
+}
+
+// M15
+#[tokio::test(start_paused = true)]
+async fn lost_denial_is_a_denial() {
+    let note = lost_decision(&process(&Bank::default()).await, &decided(false));
+    let expected = "A person has refused it, and it was not run.";
+    assert!(note.ends_with(expected), "{note}");
+}
+
+// M15
+#[tokio::test(start_paused = true)]
+async fn decision_with_its_outcome_is_not_lost() {
+    let session = process(&Bank::default()).await;
+    let mut messages = decided(true);
+    let outcome = lost_decision(&session, &messages);
+    messages.push(Message::user(outcome));
+    assert_eq!(session.lost_decisions(&messages), [""; 0]);
+    // It may be approved again.
+    messages.extend(decided(true));
+    lost_decision(&session, &messages);
+}
+
+#[tokio::test(start_paused = true)]
+async fn id_of_a_forgotten_call_runs_again() {
+    let bank = Bank::default();
+    pay(&process(&bank).await, "c1", 5).await;
+    let session = process(&bank).await;
+    session.forget_lost();
+    assert!(pay(&session, "c1", 5).await.is_ok());
+    assert_eq!(bank.ran.get(), 2);
 }
