@@ -22,12 +22,13 @@ use crate::session::raw_turn::RawTurn;
 use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::reply_guards::ReplyGuards;
+use crate::session::reply_tools::DeclaredTools;
+use crate::session::said_text::SaidText;
 use crate::session::unmade_calls::{
     cancelled, name_of_limit, not_stored, refusal_of_calls, refused_unread,
 };
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
-use crate::tool::{ProviderTool, ToolDefinition};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::collections::VecDeque;
@@ -619,41 +620,6 @@ impl OpenReply<'_> {
     }
 }
 
-/// The texts of the model in a reply.
-#[derive(Default)]
-struct SaidText {
-    /// The last text.
-    last: Option<String>,
-    /// The text of an answer that the provider has paused, so far.
-    paused: String,
-}
-
-impl SaidText {
-    /// Adds the text of a step. The parts of a paused answer are one text.
-    fn add(&mut self, text: Option<&str>, is_paused: bool) {
-        let mut whole = std::mem::take(&mut self.paused);
-        whole.push_str(text.unwrap_or_default());
-        if is_paused {
-            self.paused.clone_from(&whole);
-        }
-        if !whole.is_empty() {
-            self.last = Some(whole);
-        }
-    }
-
-    /// Holds a part of a paused answer back.
-    fn hold(&mut self, text: Option<&str>) {
-        self.paused.push_str(text.unwrap_or_default());
-    }
-
-    /// Returns an answer with its parts that were held back. `None` if it has no text.
-    fn whole(&mut self, text: Option<&str>) -> Option<String> {
-        let mut whole = std::mem::take(&mut self.paused);
-        whole.push_str(text.unwrap_or_default());
-        (!whole.is_empty()).then_some(whole)
-    }
-}
-
 /// Returns a step of the model that is this text.
 fn says(text: &str) -> Message {
     Message::Assistant {
@@ -706,59 +672,6 @@ fn reason_of_nothing(step: &ModelStep) -> Option<ToolError> {
         _ => return None,
     };
     Some(ToolError::permanent(message))
-}
-
-/// The tools of a session as the model sees them.
-struct DeclaredTools {
-    instructions: String,
-    tools: Vec<ToolDefinition>,
-    searchable: Vec<ToolDefinition>,
-    /// The provider tools of the agent that speaks. `None` for all of the session.
-    provider_tools: Option<Vec<Arc<dyn ProviderTool>>>,
-}
-
-impl DeclaredTools {
-    fn new(
-        session: &SessionInner,
-        entering: bool,
-        form: Option<&AnswerForm>,
-        handoffs: Option<&Handoffs>,
-    ) -> Self {
-        let agent = handoffs.map(Handoffs::active_agent);
-        let is_shown = |tool: &ToolDefinition| {
-            let is_hidden = entering && tool.flags().ignore_on_enter;
-            !is_hidden && agent.is_none_or(|agent| agent.sees(session, tool.name()))
-        };
-        let (mut tools, mut searchable) = (session.definitions(), session.searchable_definitions());
-        tools.retain(is_shown);
-        searchable.retain(is_shown);
-        let instructions = match agent {
-            None => session.instructions(),
-            Some(agent) => agent.instructions_with(session.instructions_about(&tools)),
-        };
-        let provider_tools = agent.and_then(|agent| agent.provider_tools(session));
-        match form {
-            None => Self {
-                instructions,
-                tools,
-                searchable,
-                provider_tools,
-            },
-            Some(form) => Self {
-                instructions: form.instructions(&instructions),
-                tools: form.with_tools(&tools),
-                searchable,
-                provider_tools,
-            },
-        }
-    }
-
-    fn provider_tools<'a>(&'a self, session: &'a SessionInner) -> &'a [Arc<dyn ProviderTool>] {
-        match &self.provider_tools {
-            Some(tools) => tools,
-            None => session.tools.context.provider_tools(),
-        }
-    }
 }
 
 /// A step whose calls are running. When it is dropped, even before the calls have ended, it writes

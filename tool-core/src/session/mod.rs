@@ -47,9 +47,11 @@ pub(crate) mod repairs;
 pub(crate) mod reply;
 pub(crate) mod reply_finish;
 pub(crate) mod reply_guards;
+pub(crate) mod reply_tools;
 pub(crate) mod result_cache;
 pub(crate) mod running;
 pub(crate) mod runtime;
+pub(crate) mod said_text;
 pub(crate) mod search;
 #[cfg(feature = "tower")]
 mod service;
