@@ -939,6 +939,7 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
 mod tests {
     use super::*;
     use expect_test::expect;
+    use futures_util::StreamExt;
     use serde_json::{Value, json};
     use tokio::sync::Notify;
     use tool_core::testing::ScriptedModel;
@@ -1192,7 +1193,7 @@ mod tests {
         let done = agent.decide(&changed).await;
         assert_eq!(done.data_json(), Some(r#""booking 13 is cancelled""#));
         let note = &users(&agent)[1];
-        let said = r#"A person has approved it with other arguments than yours, which are {"number":13}, and it has run. Its result"#;
+        let said = r#"A person has approved it after changing its arguments to {"number":13}, and it has run. Its result"#;
         assert!(note.contains(said), "{note}");
     }
 

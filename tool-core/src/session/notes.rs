@@ -71,9 +71,7 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
         None => "A person has approved it".to_owned(),
         Some(arguments) => {
             let arguments = shortened(arguments);
-            format!(
-                "A person has approved it with other arguments than yours, which are {arguments}"
-            )
+            format!("A person has approved it after changing its arguments to {arguments}")
         }
     };
     let outcome = match (is_approved, result.is_error, quoted(&result).as_ref()) {
@@ -104,8 +102,8 @@ pub fn decision_note(response: &ToolResponse, is_approved: bool, mark: &str) -> 
 pub fn change_note(response: &ToolResponse) -> Option<String> {
     let arguments = shortened(response.meta().changed_arguments()?);
     Some(format!(
-        "{NOTE} A person has approved this call with other arguments than yours, which are {arguments}. This is the \
-         outcome of the call with these."
+        "{NOTE} A person has approved this call after changing its arguments to {arguments}. This is the outcome of \
+         the call with these."
     ))
 }
 

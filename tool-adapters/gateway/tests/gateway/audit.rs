@@ -92,7 +92,10 @@ async fn a_call_that_its_user_declines_leaves_a_record() {
     );
     assert_eq!(asked["call"], denied["call"]);
     let reasons = json!(["policy: the rule of `*_write` asks"]);
-    assert_eq!((&asked["reasons"], &denied["reasons"]), (&reasons, &reasons));
+    assert_eq!(
+        (&asked["reasons"], &denied["reasons"]),
+        (&reasons, &reasons)
+    );
     assert_eq!(asked["decided_by"], Value::Null);
     assert!(denied["decided_by"].is_string(), "{denied}");
     assert!(
