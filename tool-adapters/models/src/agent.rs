@@ -1180,7 +1180,6 @@ mod tests {
         ScriptedModel::new().calls([call]).says("Shall I?")
     }
 
-    // R-C6
     #[tokio::test]
     async fn note_says_that_a_person_has_changed_the_arguments() {
         let mut agent = AgentLoop::new(session().await, cancelling().says("It is done."));
@@ -1197,7 +1196,6 @@ mod tests {
         assert!(note.contains(said), "{note}");
     }
 
-    // R-C6
     #[tokio::test]
     async fn stream_with_an_invalid_change_ends_with_its_problems() {
         let mut agent = AgentLoop::new(session().await, cancelling().says("It is done."));

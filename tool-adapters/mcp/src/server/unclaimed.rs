@@ -89,7 +89,6 @@ mod tests {
         id
     }
 
-    // R-C6
     #[tokio::test]
     async fn client_reads_that_its_arguments_were_changed() {
         let (runtime, url) = serve().await;
