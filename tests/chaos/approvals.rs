@@ -133,7 +133,7 @@ fn none_of_10_000_mutated_tokens_runs_a_call() {
 // R-C2, T3: every field swapped
 #[test]
 fn pending_call_altered_in_the_store_does_not_run() {
-    let changes: [fn(&mut PendingCall, u32); 13] = [
+    let changes: [fn(&mut PendingCall, u32); 15] = [
         |call, n| call.id = format!("{n:032x}"),
         |call, n| call.principal = format!("user:{}", n + 2),
         |call, n| call.agent = format!("bob-{n}"),
@@ -147,6 +147,8 @@ fn pending_call_altered_in_the_store_does_not_run() {
         |call, n| call.arguments = format!(r#"{{"amount":{},"to":"me"}}"#, n + 1_000_000),
         |call, n| call.arguments.push_str(&" ".repeat(1 + n as usize)),
         |call, n| call.expires_at += u64::from(n) + 1,
+        |call, n| call.reasons[0].text = format!("it asks {n}"),
+        |call, _| call.reasons.clear(),
     ];
     let (bank, store) = (Bank::default(), Arc::<LaterStore>::default());
     block_on(async {

@@ -435,7 +435,7 @@ async fn approvals(State(state): Shared) -> ApiResult {
 /// The person whom the audit log names for decisions on the page.
 const OPERATOR: &str = "operator";
 
-/// How a call is approved.
+/// The decision on a call.
 #[derive(Default, Deserialize)]
 struct DecideRequest {
     /// The arguments that the operator has given in place of the model's, as JSON text.

@@ -1098,6 +1098,7 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
 mod tests {
     use super::*;
     use expect_test::expect;
+    use futures_util::StreamExt;
     use serde_json::{Value, json};
     use tokio::sync::Notify;
     use tool_core::testing::ScriptedModel;
@@ -1338,7 +1339,6 @@ mod tests {
         ScriptedModel::new().calls([call]).says("Shall I?")
     }
 
-    // R-C6
     #[tokio::test]
     async fn note_says_that_a_person_has_changed_the_arguments() {
         let mut agent = AgentLoop::new(session().await, cancelling().says("It is done."));
@@ -1351,11 +1351,10 @@ mod tests {
         let done = agent.decide(&changed).await;
         assert_eq!(done.data_json(), Some(r#""booking 13 is cancelled""#));
         let note = &users(&agent)[1];
-        let said = r#"A person has approved it with other arguments than yours, which are {"number":13}, and it has run. Its result"#;
+        let said = r#"A person has approved it after changing its arguments to {"number":13}, and it has run. Its result"#;
         assert!(note.contains(said), "{note}");
     }
 
-    // R-C6
     #[tokio::test]
     async fn stream_with_an_invalid_change_ends_with_its_problems() {
         let mut agent = AgentLoop::new(session().await, cancelling().says("It is done."));

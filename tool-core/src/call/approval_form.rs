@@ -1,4 +1,4 @@
-//! What a person reads before the decision on a call: its arguments, one a line, and the reasons.
+//! The text of a form in which a person decides on a call: its arguments, one a line, and the reasons.
 
 use crate::call::approval_reason::ApprovalReason;
 use crate::text::{characters, escape_invisible, truncate};

@@ -113,9 +113,9 @@ const REFUSED: &str = "A person has refused it.";
 fn approval_with(changed: Option<&str>) -> String {
     match changed.map(shortened) {
         None => "A person has approved it".to_owned(),
-        Some(arguments) => format!(
-            "A person has approved it with other arguments than yours, which are {arguments}"
-        ),
+        Some(arguments) => {
+            format!("A person has approved it after changing its arguments to {arguments}")
+        }
     }
 }
 
@@ -184,8 +184,8 @@ pub(crate) fn open_decisions(messages: &[Message]) -> Vec<OpenDecision> {
 pub fn change_note(response: &ToolResponse) -> Option<String> {
     let arguments = shortened(response.meta().changed_arguments()?);
     Some(format!(
-        "{NOTE} A person has approved this call with other arguments than yours, which are {arguments}. This is the \
-         outcome of the call with these."
+        "{NOTE} A person has approved this call after changing its arguments to {arguments}. This is the outcome of \
+         the call with these."
     ))
 }
 

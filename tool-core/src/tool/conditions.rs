@@ -47,7 +47,7 @@ pub(crate) fn strictest(one: Confirm, added: &HostCondition) -> Confirm {
     match (one, added) {
         (Confirm::Always, _) | (_, HostCondition::Always(_)) => Confirm::Always,
         (Confirm::When(asks), _) => Confirm::When(asks),
-        // Whoever asks this function knows less than the tool, so a person decides.
+        // Only the tool itself knows the condition of the host, so a person decides.
         (Confirm::Never, HostCondition::When(_)) => Confirm::When(|_| ApprovalNeed::Yes),
     }
 }

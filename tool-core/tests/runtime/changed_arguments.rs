@@ -156,7 +156,7 @@ async fn model_reads_that_its_arguments_were_changed() {
     let note = decision_note(&done, true, "[decision 1]").expect("a note");
     assert!(
         note.contains(
-            r#"A person has approved it with other arguments than yours, which are {"cents":900}, and it has run."#
+            r#"A person has approved it after changing its arguments to {"cents":900}, and it has run."#
         ),
         "{note}"
     );

@@ -42,6 +42,37 @@ async fn a_waiting_call_is_listed_in_full() {
     );
 }
 
+// R-C7
+#[tokio::test]
+async fn a_waiting_call_has_a_line_for_each_argument() {
+    let served = served().await;
+    let approval = waiting(&served).await;
+    assert_eq!(approval["arguments"], json!(["id: 7"]));
+    let reason = json!({"source": "tool", "text": "it asks before each call"});
+    assert_eq!(approval["reasons"], json!([reason]));
+    assert_eq!(approval["argumentsJson"], r#"{"id":7}"#);
+}
+
+// R-C6
+#[tokio::test]
+async fn a_call_is_approved_with_other_arguments() {
+    let served = served().await;
+    let approve = path(&waiting(&served).await, "approve");
+    for (given, problem) in [(r#"{"id": "x"}"#, "/id"), ("{", "JSON")] {
+        let body = json!({"arguments": given}).to_string();
+        let error = served.send("POST", &approve, &body).await.error(422);
+        assert!(error.contains(problem), "{error}");
+    }
+    let waiting = served.get("/api/approvals").await;
+    assert_eq!(waiting.as_array().map(Vec::len), Some(1), "it waits on");
+    let answer = served
+        .post(&approve, json!({"arguments": r#"{"id": 8}"#}))
+        .await;
+    let envelope = &answer["response"]["envelope"];
+    assert_eq!(envelope["data"], 8, "{envelope}");
+    assert_eq!(envelope["meta"]["changedArguments"], r#"{"id":8}"#);
+}
+
 #[tokio::test]
 async fn an_approved_call_runs_once() {
     let served = served().await;
@@ -165,6 +196,12 @@ async fn the_arguments_of_a_waiting_call_are_redacted() {
     assert_eq!(approval["payload"], r#"delete({"id":"[redacted]"})"#);
     assert_eq!(approval["summary"], r#"delete(id: "[redacted]")"#);
     assert_eq!(approval["isRedacted"], true);
+    assert_eq!(approval["arguments"], json!([r#"id: "[redacted]""#]));
+    assert_eq!(
+        approval["argumentsJson"],
+        Value::Null,
+        "it cannot be changed"
+    );
     let answer = served.post(&path(&approval, "approve"), Value::Null).await;
     assert_eq!(answer["response"]["envelope"]["data"], 7);
 }

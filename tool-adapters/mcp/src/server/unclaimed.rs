@@ -89,7 +89,6 @@ mod tests {
         id
     }
 
-    // R-C6
     #[tokio::test]
     async fn client_reads_that_its_arguments_were_changed() {
         let (runtime, url) = serve().await;
@@ -102,7 +101,7 @@ mod tests {
         assert_eq!(again["content"][0]["text"], "8", "{again}");
         let note = again["content"][1]["text"].as_str().expect("a note");
         assert!(
-            note.contains(r#"with other arguments than yours, which are {"id":8}"#),
+            note.contains(r#"after changing its arguments to {"id":8}"#),
             "{note}"
         );
     }

@@ -288,7 +288,7 @@ async fn state_of_a_call_is_not_its_token() {
         .as_str()
         .expect("a question");
     assert!(
-        message.contains("erase(what: \"disk\")") && message.contains("sha256:"),
+        message.contains("- what: \"disk\"\n") && message.contains("sha256:"),
         "{message}"
     );
     let runtime = Runtime::builder(tools())

@@ -288,7 +288,6 @@ mod tests {
         assert_eq!(input(&json!([]), &resume), Ok(wanted.into()));
     }
 
-    // R-C6
     #[test]
     fn edited_arguments_are_those_of_the_approval() {
         let edited = json!({"approved": true, "editedArgs": {"number": 13}});

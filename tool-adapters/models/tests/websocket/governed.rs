@@ -195,7 +195,7 @@ async fn live_call_is_approved_with_other_arguments() {
         talk.live.input().decide(decision).await.expect("accepted");
         let note = wire.text(&mut peer).await;
         assert!(
-            note.contains("with other arguments than yours")
+            note.contains("after changing its arguments to")
                 && note.contains("booking 8 is cancelled"),
             "{note}"
         );
