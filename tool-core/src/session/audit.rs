@@ -103,7 +103,7 @@ pub struct CallDecision {
     pub grant: Option<AuditedGrant>,
 }
 
-/// A grant in the audit log. See [`Grant`](crate::session::Grant).
+/// A grant in the audit log. See [`CallGrant`](crate::session::CallGrant).
 ///
 /// ```
 /// use std::time::Duration;

@@ -510,7 +510,7 @@ impl Session {
     /// the call, its updates and its result. If no call waits under the token, there are no events,
     /// and the response is `NOT_FOUND`.
     ///
-    /// A decision may approve calls beyond this one, by a [grant](super::Grant). The grant is made
+    /// A decision may approve calls beyond this one, by a [grant](super::CallGrant). The grant is made
     /// when the approval is taken, in one step with it. If it cannot be made, nothing is done and
     /// the call still waits: the response is `CONFLICT` for a tool with the option `ask_each_time`
     /// and under a [`Policy::max_grant_lifetime`] of zero, and `BUDGET_EXCEEDED` if the session has

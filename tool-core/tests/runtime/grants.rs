@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
-use tool_core::session::{Decision, Grant, GrantScope, HookedCall, MemoryStore, StoreError};
+use tool_core::session::{CallGrant, Decision, GrantScope, HookedCall, MemoryStore, StoreError};
 use tool_core::{
     ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError,
     ToolResponse, toolset,
@@ -77,7 +77,7 @@ async fn decided(
 }
 
 /// Approves an order of tea, and with it all orders.
-async fn grant_orders(session: &Session) -> Grant {
+async fn grant_orders(session: &Session) -> CallGrant {
     let response = decided(session, "order", json!({"item": "tea"}), |decision| {
         decision.always_for_tool(10 * MINUTE)
     })

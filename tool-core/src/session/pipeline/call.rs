@@ -10,7 +10,7 @@ use crate::call::error::MASKED;
 use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
-use crate::session::grants::Grant;
+use crate::session::grants::CallGrant;
 use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::admit::AdmissionGate;
@@ -239,7 +239,7 @@ impl GovernedCall<'_> {
         &self,
         hooked: &HookedCall<'_>,
         refund: &RefundGuard,
-        grant: Option<Grant>,
+        grant: Option<CallGrant>,
     ) -> Result<Option<JournalClaim<'_>>, Box<ToolResponse>> {
         let fail = |error| Box::new(self.responses().fail(error));
         let late = |doing| self.timed_out(doing).did_not_run();
