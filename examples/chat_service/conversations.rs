@@ -78,14 +78,14 @@ impl Conversations {
         Ok(agent.instructions(INSTRUCTIONS))
     }
 
-    /// Returns the calls of a user that wait for a decision.
+    /// Returns the calls of a user that wait for a decision, also those from before a restart.
     pub(crate) async fn waiting(&self, user: &str) -> Result<Vec<Value>, StoreError> {
-        let principal = principal(user);
-        let waiting = self.runtime.waiting_calls().await?;
-        let own = waiting
-            .iter()
-            .filter(|waiting| waiting.call.principal == principal);
-        let shown = own.map(|waiting| {
+        // A user has one conversation here, whose calls fit on a page.
+        let page = self
+            .runtime
+            .pending_approvals(&principal(user), None, 100)
+            .await?;
+        let shown = page.calls.iter().map(|waiting| {
             json!({
                 "type": "approval_wanted",
                 "callId": waiting.call.call_id,

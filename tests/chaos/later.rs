@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tool_core::session::SessionState;
 use tool_core::session::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalRequest, ApprovalVerdict,
-    AuditEntry, Grant, GrantRequest, GrantVerdict, Journal, JournalEntry, JournalError,
+    AuditEntry, CallGrant, GrantRequest, GrantVerdict, Journal, JournalEntry, JournalError,
     MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall,
     SessionRecord, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
 };
@@ -169,7 +169,7 @@ impl SessionRecord for LaterRecord {
         self.does(self.inner.grant(request)).await
     }
 
-    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+    async fn grants(&self) -> Result<Vec<CallGrant>, StoreError> {
         self.does(self.inner.grants()).await
     }
 

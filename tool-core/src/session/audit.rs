@@ -168,7 +168,7 @@ impl CallDecision {
     }
 }
 
-/// A grant in the audit log. See [`Grant`](crate::session::Grant).
+/// A grant in the audit log. See [`CallGrant`](crate::session::CallGrant).
 ///
 /// ```
 /// use std::time::Duration;

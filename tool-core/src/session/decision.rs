@@ -96,7 +96,7 @@ impl Decision {
         }
     }
 
-    /// Also approves all later calls of this tool in this session, for a time: a [grant](crate::session::Grant).
+    /// Also approves all later calls of this tool in this session, for a time: a [grant](crate::session::CallGrant).
     /// A time beyond [`Policy::max_grant_lifetime`](crate::Policy::max_grant_lifetime) is shortened to it. A
     /// denial gives no grant.
     ///

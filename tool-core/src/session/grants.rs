@@ -6,7 +6,7 @@ use crate::session::approvals::CLOCK_DIFFERENCE;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// The calls that a [`Grant`] covers.
+/// The calls that a [`CallGrant`] covers.
 ///
 /// ```
 /// use std::time::Duration;
@@ -81,7 +81,7 @@ impl GrantScope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Grant {
+pub struct CallGrant {
     /// The key of the grant in its session: 32 hexadecimal digits.
     pub id: String,
     /// The tool's name.
@@ -110,7 +110,7 @@ pub struct Grant {
     pub proof: String,
 }
 
-impl Grant {
+impl CallGrant {
     /// Returns true if the grant has ended long ago by this process's clock.
     pub(crate) fn is_stale(&self) -> bool {
         *self.ends_at < jiff::Timestamp::now() - CLOCK_DIFFERENCE
@@ -124,7 +124,7 @@ pub struct GrantRequest<'a> {
     /// The id of the call, which waits for approval.
     pub call: &'a str,
     /// The grant.
-    pub grant: &'a Grant,
+    pub grant: &'a CallGrant,
     /// The time after which it ends.
     pub lifetime: Duration,
     /// The grants that the session may have.
@@ -133,7 +133,7 @@ pub struct GrantRequest<'a> {
 
 impl<'a> GrantRequest<'a> {
     /// Creates a request.
-    pub fn new(call: &'a str, grant: &'a Grant, lifetime: Duration, most: u32) -> Self {
+    pub fn new(call: &'a str, grant: &'a CallGrant, lifetime: Duration, most: u32) -> Self {
         Self {
             call,
             grant,

@@ -551,7 +551,7 @@ impl Session {
     /// invalid, there are no events, the response has every problem, and the call waits on.
     /// and the response is `NOT_FOUND`.
     ///
-    /// A decision may approve calls beyond this one, by a [grant](super::Grant). The grant is made
+    /// A decision may approve calls beyond this one, by a [grant](super::CallGrant). The grant is made
     /// when the approval is taken, in one step with it. If it cannot be made, nothing is done and
     /// the call still waits: the response is `CONFLICT` for a tool with the option `ask_each_time`
     /// and under a [`Policy::max_grant_lifetime`] of zero, and `BUDGET_EXCEEDED` if the session has

@@ -87,7 +87,7 @@ pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::decision::Decision;
 pub use crate::session::event_queue::EventSender;
 pub use crate::session::fallback::{FallbackModel, ModelSwitch};
-pub use crate::session::grants::{Grant, GrantRequest, GrantScope, GrantVerdict};
+pub use crate::session::grants::{CallGrant, GrantRequest, GrantScope, GrantVerdict};
 pub use crate::session::guards::{
     AnswerVerdict, GuardedAnswer, GuardedInput, GuardedPart, Guards, InputVerdict,
 };

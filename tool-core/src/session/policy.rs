@@ -196,7 +196,7 @@ impl Policy {
         /// Defaults to 2 MiB.
         approval_bytes: usize => approvals.bytes;
         /// Sets the time for which a person may approve calls in advance, with a
-        /// [grant](crate::session::Grant). Longer ones are shortened to it. Zero allows no grants,
+        /// [grant](crate::session::CallGrant). Longer ones are shortened to it. Zero allows no grants,
         /// and those that exist cover nothing. Defaults to an hour.
         max_grant_lifetime: Duration => max_grant_lifetime;
         /// Sets the grants that a session may have at once. Defaults to 16.

@@ -1,20 +1,20 @@
-//! What a person does with the grants of a session.
+//! The list of the grants of a session, and the end of one.
 
-use crate::session::grants::Grant;
+use crate::session::grants::CallGrant;
 use crate::session::handle::Session;
 use crate::session::pipeline::granted;
 use crate::session::store::StoreError;
 
 /// # Grants
 impl Session {
-    /// Returns the [grants](Grant) that have neither ended nor been revoked, the oldest first.
+    /// Returns the [grants](CallGrant) that have neither ended nor been revoked, the oldest first.
     ///
     /// # Errors
     ///
     /// The store failed.
-    pub async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+    pub async fn grants(&self) -> Result<Vec<CallGrant>, StoreError> {
         let mut grants = self.0.record.grants().await?;
-        // Others have no effect, as nobody gave them here.
+        // Others have no effect: they were not given here.
         grants.retain(|grant| granted::is_proven(&self.0, grant));
         grants.sort_by(|one, other| (one.given_at, &one.id).cmp(&(other.given_at, &other.id)));
         Ok(grants)

@@ -307,7 +307,7 @@ macro_rules! for_each_flag {
             /// Marks that the tool blocks its thread. A session runs it on a bounded thread pool.
             blocking() => annotations.blocking = true;
             /// Makes a person approve each call that needs approval on its own: no
-            /// [grant](crate::session::Grant) covers calls of the tool.
+            /// [grant](crate::session::CallGrant) covers calls of the tool.
             ask_each_time() => annotations.ask_each_time = true;
         }
     };

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
-use tool_core::session::{Decision, Grant, GrantScope, HookedCall, MemoryStore, StoreError};
+use tool_core::session::{CallGrant, Decision, GrantScope, HookedCall, MemoryStore, StoreError};
 use tool_core::{
     ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError,
     ToolResponse, toolset,
@@ -77,7 +77,7 @@ async fn decided(
 }
 
 /// Approves an order of tea, and with it all orders.
-async fn grant_orders(session: &Session) -> Grant {
+async fn grant_orders(session: &Session) -> CallGrant {
     let response = decided(session, "order", json!({"item": "tea"}), |decision| {
         decision.always_for_tool(10 * MINUTE)
     })
@@ -96,7 +96,7 @@ async fn order(session: &Session, item: &str) -> ToolResponse {
     call(session, "order", json!({"item": item})).await
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_for_a_tool_covers_its_calls_only() {
     let (session, runs) = session(Policy::text()).await;
@@ -117,7 +117,7 @@ async fn grant_for_a_tool_covers_its_calls_only() {
     ));
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_for_arguments_covers_equal_arguments_only() {
     let (session, runs) = session(Policy::text().repeated_calls(None)).await;
@@ -139,7 +139,7 @@ async fn grant_for_arguments_covers_equal_arguments_only() {
     assert!(asks(&order(&session, "tea").await));
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn default_counts_as_an_argument_of_a_grant() {
     let (session, _) = session(Policy::text().repeated_calls(None)).await;
@@ -151,7 +151,7 @@ async fn default_counts_as_an_argument_of_a_grant() {
     assert!(response.is_ok(), "{}", message(&response));
 }
 
-// R-C5
+// R-C8
 #[tokio::test(start_paused = true)]
 async fn grant_ends_after_its_time() {
     let (session, _) = session(Policy::text()).await;
@@ -163,7 +163,7 @@ async fn grant_ends_after_its_time() {
     assert!(session.grants().await.expect("the grants").is_empty());
 }
 
-// R-C5
+// R-C8
 #[tokio::test(start_paused = true)]
 async fn grant_is_shortened_to_the_time_of_the_policy() {
     let (session, _) = session(Policy::text().max_grant_lifetime(MINUTE)).await;
@@ -174,7 +174,7 @@ async fn grant_is_shortened_to_the_time_of_the_policy() {
     assert!(asks(&order(&session, "cake").await));
 }
 
-// R-C6
+// R-C9
 #[tokio::test]
 async fn tool_that_asks_each_time_refuses_a_grant() {
     let (session, runs) = session(Policy::text()).await;
@@ -195,7 +195,7 @@ async fn tool_that_asks_each_time_refuses_a_grant() {
     assert!(session.approve(&token).await.is_ok());
 }
 
-// R-C6
+// R-C9
 #[tokio::test]
 async fn policy_without_grants_ignores_those_that_exist() {
     let store = Arc::new(MemoryStore::new());
@@ -207,7 +207,7 @@ async fn policy_without_grants_ignores_those_that_exist() {
     assert!(order(&first, "bread").await.is_ok());
 }
 
-// R-C6
+// R-C9
 #[tokio::test]
 async fn policy_without_grants_refuses_them() {
     for policy in [
@@ -225,7 +225,7 @@ async fn policy_without_grants_refuses_them() {
     }
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn too_many_grants_leave_the_call_waiting() {
     let (session, runs) = session(Policy::text().max_grants(1)).await;
@@ -243,7 +243,7 @@ async fn too_many_grants_leave_the_call_waiting() {
     assert_eq!(grants[0].tool, "return_order");
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn revoked_grant_covers_nothing() {
     let (session, _) = session(Policy::text()).await;
@@ -253,7 +253,7 @@ async fn revoked_grant_covers_nothing() {
     assert!(asks(&order(&session, "cake").await));
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_that_ends_while_a_hook_waits_covers_nothing() {
     let (tools, runs) = shop();
@@ -290,7 +290,7 @@ async fn grant_that_ends_while_a_hook_waits_covers_nothing() {
     assert_eq!(entry.decision, None, "no grant has approved it");
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_lifts_no_budget() {
     let (session, runs) = session(Policy::text().max_calls(Some(2))).await;
@@ -301,7 +301,7 @@ async fn grant_lifts_no_budget() {
     assert_eq!(runs.get(), 2);
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_lifts_no_loop_detection() {
     let (session, runs) = session(Policy::text()).await;
@@ -312,7 +312,7 @@ async fn grant_lifts_no_loop_detection() {
     assert_eq!(runs.get(), 2);
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_lifts_no_mode() {
     let (session, _) = session(Policy::text()).await;
@@ -327,7 +327,7 @@ async fn grant_lifts_no_mode() {
     assert_eq!(kind(&refused), Some(ErrorKind::ModeRestricted));
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_lifts_no_refusal_of_a_hook() {
     let (tools, runs) = shop();
@@ -347,7 +347,7 @@ async fn grant_lifts_no_refusal_of_a_hook() {
     assert_eq!(runs.get(), 1);
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_covers_calls_that_tools_make() {
     let (session, _) = session(Policy::text()).await;
@@ -356,7 +356,7 @@ async fn grant_covers_calls_that_tools_make() {
     assert_eq!(response.data_json(), Some(r#"{"kind":null}"#));
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn denial_gives_no_grant() {
     let (session, _) = session(Policy::text()).await;
@@ -368,7 +368,7 @@ async fn denial_gives_no_grant() {
     assert!(asks(&order(&session, "cake").await));
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn used_token_gives_no_grant() {
     let (session, _) = session(Policy::text()).await;
@@ -380,7 +380,7 @@ async fn used_token_gives_no_grant() {
     assert!(session.grants().await.expect("the grants").is_empty());
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_is_for_its_session_only() {
     let (tools, _) = shop();
@@ -410,7 +410,7 @@ async fn opened(store: &Arc<MemoryStore>, key: [u8; 32], policy: Policy) -> Sess
     session.principal("ada").await.expect("a session")
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_holds_in_processes_with_its_key_only() {
     let store = Arc::new(MemoryStore::new());
@@ -422,7 +422,7 @@ async fn grant_holds_in_processes_with_its_key_only() {
     assert!(asks(&order(&other_key, "bread").await));
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn audit_log_names_the_grant_of_a_call() {
     let (session, _) = session(Policy::text()).await;
@@ -449,7 +449,7 @@ async fn audit_log_names_the_grant_of_a_call() {
     }
 }
 
-// R-C7
+// R-C10
 #[tokio::test]
 async fn pending_approvals_are_those_of_the_principal() {
     let (tools, _) = shop();
@@ -474,7 +474,7 @@ async fn pending_approvals_are_those_of_the_principal() {
     assert_eq!(page.next, None);
 }
 
-// R-C7
+// R-C10
 #[tokio::test]
 async fn token_of_a_pending_approval_runs_its_call() {
     let (tools, runs) = shop();
@@ -492,7 +492,7 @@ async fn token_of_a_pending_approval_runs_its_call() {
     assert!(page.expect("the calls").calls.is_empty());
 }
 
-// R-C7
+// R-C10
 #[tokio::test]
 async fn pending_approvals_of_another_key_are_left_out() {
     let store = Arc::new(MemoryStore::new());
@@ -508,7 +508,7 @@ async fn pending_approvals_of_another_key_are_left_out() {
     assert_eq!(listed([4; 32]).await, 0);
 }
 
-// R-C7
+// R-C10
 #[tokio::test]
 async fn pending_approvals_need_a_principal() {
     let (tools, _) = shop();

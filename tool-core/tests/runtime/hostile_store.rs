@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use tool_core::session::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalRequest, ApprovalVerdict,
-    AuditEntry, Grant, GrantRequest, GrantVerdict, History, MemoryRecord, MemoryStore, Message,
+    AuditEntry, CallGrant, GrantRequest, GrantVerdict, History, MemoryRecord, MemoryStore, Message,
     Model, ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, SessionCall,
     SessionRecord, SessionState, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
 };
@@ -166,7 +166,7 @@ impl SessionRecord for OddRecord {
         self.0.grant(request).await
     }
 
-    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+    async fn grants(&self) -> Result<Vec<CallGrant>, StoreError> {
         self.0.grants().await
     }
 

@@ -103,8 +103,8 @@ fn waiting_call(principal: &str, incarnation: &str, answers: &[Value]) -> Option
     let [session, call] = answers else {
         return None;
     };
-    type Session = (Option<String>, Option<String>, Option<String>);
-    let (found, ended, owner) = redis::from_redis_value_ref::<Session>(session).ok()?;
+    let fields = redis::from_redis_value_ref::<[Option<String>; 3]>(session).ok()?;
+    let [found, ended, owner] = fields;
     let is_live = found.as_deref() == Some(incarnation)
         && ended.is_none()
         && owner.as_deref() == Some(principal);

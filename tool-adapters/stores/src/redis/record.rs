@@ -17,7 +17,7 @@ use std::time::Duration;
 use tool_core::serde::Serialize;
 use tool_core::session::{
     Admission, Allowance, AnsweredCallRecord, ApprovalLimit, ApprovalRequest, ApprovalVerdict,
-    AuditEntry, BudgetLimit, CapAmount, CapScope, Charge, Grant, GrantRequest, GrantVerdict,
+    AuditEntry, BudgetLimit, CallGrant, CapAmount, CapScope, Charge, GrantRequest, GrantVerdict,
     OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord, SessionState, Settlement,
     Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
 };
@@ -274,7 +274,7 @@ impl SessionRecord for RedisRecord {
         }
     }
 
-    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+    async fn grants(&self) -> Result<Vec<CallGrant>, StoreError> {
         let answer = self.run(&self.call(&ReadGrants {})).await?;
         let mut grants = Vec::new();
         for text in answer.words.iter().skip(1) {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tool_core::Mode;
 use tool_core::session::{
-    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, Grant,
+    Admission, AnsweredCallRecord, ApprovalRequest, ApprovalVerdict, AuditEntry, CallGrant,
     GrantRequest, GrantVerdict, OpenRequest, PendingCall, PrincipalCharge, PrincipalSpending,
     SessionCall, SessionRecord, SessionState, Settlement, Spending, StateChange, StoreError, Turn,
     Verdict, WaitingSize,
@@ -519,7 +519,7 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
         Ok(verdict)
     }
 
-    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+    async fn grants(&self) -> Result<Vec<CallGrant>, StoreError> {
         let Some(mut locked) = self.lock_live().await? else {
             return Ok(Vec::new());
         };

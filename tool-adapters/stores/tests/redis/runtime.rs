@@ -93,7 +93,7 @@ fn kind(response: &tool_core::ToolResponse) -> Option<ErrorKind> {
     response.error().map(|error| error.kind)
 }
 
-// R-C5
+// R-C8
 #[tokio::test]
 async fn grant_of_one_process_holds_in_another_until_it_is_revoked() {
     let Some(redis) = Redis::on_server() else {

@@ -10,7 +10,7 @@ use crate::call::error::MASKED;
 use crate::call::{ApprovalReason, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::calls_in_progress::CallInProgress;
 use crate::session::caps::SpendingCaps;
-use crate::session::grants::Grant;
+use crate::session::grants::CallGrant;
 use crate::session::hooks::HookedCall;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::admit::{AdmissionGate, Admitted};
@@ -363,6 +363,6 @@ struct Permission {
 
 /// A call that would wait for a person without a grant.
 struct GrantedCall {
-    grant: Grant,
+    grant: CallGrant,
     reasons: Vec<ApprovalReason>,
 }

@@ -6,7 +6,7 @@ use crate::call::tool_call::{CallApproval, GrantTerms};
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::{call_digest, fresh_id, summary_of};
 use crate::session::audit::AuditedGrant;
-use crate::session::grants::{Grant, GrantRequest, GrantScope, GrantVerdict};
+use crate::session::grants::{CallGrant, GrantRequest, GrantScope, GrantVerdict};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::governed_call::{GovernedCall, UsedGrant};
 use crate::session::policy::Policy;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// Returns a grant that covers the call. If the store fails there is none, and a person is asked.
 /// What a hook asks about is covered by a grant for these arguments alone: the person who allowed
 /// the tool has not seen it.
-pub(crate) async fn find(call: &GovernedCall<'_>, text: &str, by_hook: bool) -> Option<Grant> {
+pub(crate) async fn find(call: &GovernedCall<'_>, text: &str, by_hook: bool) -> Option<CallGrant> {
     if !may_be_granted(call.policy, call.tool) {
         return None;
     }
@@ -28,7 +28,7 @@ pub(crate) async fn find(call: &GovernedCall<'_>, text: &str, by_hook: bool) -> 
     }
     let arguments = call.definition().received_text(text);
     let digest = call_digest(call.tool.name(), &arguments);
-    let may_cover = |grant: &Grant| !by_hook || grant.scope == GrantScope::Arguments;
+    let may_cover = |grant: &CallGrant| !by_hook || grant.scope == GrantScope::Arguments;
     grants
         .into_iter()
         .find(|grant| may_cover(grant) && covers(call.session, grant, call.tool.name(), &digest))
@@ -36,7 +36,7 @@ pub(crate) async fn find(call: &GovernedCall<'_>, text: &str, by_hook: bool) -> 
 
 /// Checks once more that a grant has neither ended nor been revoked, and names it as the reason for
 /// which the call runs. Called as late as possible, as the call may have waited meanwhile.
-pub(crate) async fn holds(call: &GovernedCall<'_>, grant: Grant) -> bool {
+pub(crate) async fn holds(call: &GovernedCall<'_>, grant: CallGrant) -> bool {
     let is_kept = kept_grants(call).await.contains(&grant);
     if is_kept {
         use_grant(call, grant, false);
@@ -103,7 +103,7 @@ pub(crate) fn too_many(policy: &Policy) -> ToolError {
 }
 
 /// Returns true if a runtime with this one's key has made the grant for the session.
-pub(crate) fn is_proven(session: &SessionInner, grant: &Grant) -> bool {
+pub(crate) fn is_proven(session: &SessionInner, grant: &CallGrant) -> bool {
     let parts = proven_parts(session, grant);
     session
         .runtime
@@ -120,7 +120,7 @@ fn allows_grants(policy: &Policy) -> bool {
     !policy.max_grant_lifetime.is_zero() && policy.max_grants > 0
 }
 
-async fn kept_grants(call: &GovernedCall<'_>) -> Vec<Grant> {
+async fn kept_grants(call: &GovernedCall<'_>) -> Vec<CallGrant> {
     let grants = call.session.record.grants().await;
     grants.unwrap_or_else(|error| {
         let session = call.session.id.as_str().escape_debug();
@@ -129,7 +129,7 @@ async fn kept_grants(call: &GovernedCall<'_>) -> Vec<Grant> {
     })
 }
 
-fn covers(session: &SessionInner, grant: &Grant, tool: &str, digest: &str) -> bool {
+fn covers(session: &SessionInner, grant: &CallGrant, tool: &str, digest: &str) -> bool {
     let is_for_call = match grant.scope {
         GrantScope::Tool => true,
         GrantScope::Arguments => grant.digest == digest,
@@ -142,7 +142,7 @@ fn covers(session: &SessionInner, grant: &Grant, tool: &str, digest: &str) -> bo
         && is_proven(session, grant)
 }
 
-fn use_grant(call: &GovernedCall<'_>, grant: Grant, is_new: bool) {
+fn use_grant(call: &GovernedCall<'_>, grant: CallGrant, is_new: bool) {
     let used = UsedGrant {
         by: grant.by.into(),
         audited: AuditedGrant {
@@ -164,12 +164,12 @@ fn new_grant(
     approval: &CallApproval,
     terms: GrantTerms,
     lifetime: Duration,
-) -> Grant {
+) -> CallGrant {
     let session = call.session;
     let tool = call.tool.name();
     let arguments = call.definition().received_text(call.request.arguments());
     let now = whole_milliseconds(jiff::Timestamp::now());
-    let mut grant = Grant {
+    let mut grant = CallGrant {
         id: fresh_id(),
         tool: tool.to_owned(),
         scope: GrantScope::of(terms),
@@ -196,9 +196,9 @@ fn whole_milliseconds(time: jiff::Timestamp) -> jiff::Timestamp {
 }
 
 /// Returns what the proof of a grant covers: all of it, and the session that it is for.
-fn proven_parts(session: &SessionInner, grant: &Grant) -> [String; 14] {
+fn proven_parts(session: &SessionInner, grant: &CallGrant) -> [String; 14] {
     // Destructured, so that a new field does not compile until it is proven.
-    let Grant {
+    let CallGrant {
         id,
         tool,
         scope,

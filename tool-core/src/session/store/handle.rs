@@ -6,7 +6,7 @@ use crate::call::Mode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
-use crate::session::grants::{Grant, GrantRequest, GrantVerdict};
+use crate::session::grants::{CallGrant, GrantRequest, GrantVerdict};
 use crate::session::metrics::call_log::{CallLog, SessionCall};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
@@ -171,7 +171,7 @@ operations! {
     pending(id: &'a str) -> Option<PendingCall>;
     consume(id: &'a str) -> bool;
     grant(request: &'a GrantRequest<'a>) -> GrantVerdict;
-    grants() -> Vec<Grant>;
+    grants() -> Vec<CallGrant>;
     revoke(grant: &'a str) -> bool;
     change(changes: &'a [StateChange]) -> ();
     switch_mode(mode: Mode) -> ();

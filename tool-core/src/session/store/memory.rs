@@ -5,7 +5,7 @@ use crate::call::mode::CurrentMode;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall, random};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
-use crate::session::grants::{Grant, GrantRequest, GrantVerdict};
+use crate::session::grants::{CallGrant, GrantRequest, GrantVerdict};
 use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
@@ -529,7 +529,7 @@ impl SessionRecord for MemoryRecord {
         }))
     }
 
-    async fn grants(&self) -> Result<Vec<Grant>, StoreError> {
+    async fn grants(&self) -> Result<Vec<CallGrant>, StoreError> {
         let now = Instant::now();
         let Some(state) = self.touch() else {
             return Ok(Vec::new());

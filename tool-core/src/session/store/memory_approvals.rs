@@ -1,8 +1,8 @@
-//! What waits for a person in a [`MemoryStore`](crate::session::MemoryStore), and what a person has
-//! granted.
+//! Calls that wait for a person in a [`MemoryStore`](crate::session::MemoryStore), and the grants of
+//! people.
 
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
-use crate::session::grants::{Grant, GrantRequest, GrantVerdict};
+use crate::session::grants::{CallGrant, GrantRequest, GrantVerdict};
 use crate::session::store::approval_page::ApprovalPlace;
 use crate::time;
 use std::collections::{BTreeMap, HashMap};
@@ -24,7 +24,7 @@ struct WaitingCall {
 
 struct KeptGrant {
     ends: Instant,
-    grant: Grant,
+    grant: CallGrant,
 }
 
 impl SessionApprovals {
@@ -75,7 +75,7 @@ impl SessionApprovals {
         GrantVerdict::Granted
     }
 
-    pub(crate) fn grants(&self, now: Instant) -> Vec<Grant> {
+    pub(crate) fn grants(&self, now: Instant) -> Vec<CallGrant> {
         let kept = self.grants.iter().filter(|kept| kept.ends > now);
         kept.map(|kept| kept.grant.clone()).collect()
     }

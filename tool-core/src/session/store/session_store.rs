@@ -7,7 +7,7 @@ use crate::registry::RegistryErrors;
 use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::{Allowance, Spending, SpendingCaps, UsedCap};
-use crate::session::grants::{Grant, GrantRequest, GrantVerdict};
+use crate::session::grants::{CallGrant, GrantRequest, GrantVerdict};
 use crate::session::journal::JournalError;
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::TurnLimits;
@@ -163,7 +163,7 @@ pub trait SessionRecord: Send + Sync + 'static {
     ) -> impl Future<Output = Result<GrantVerdict, StoreError>> + Send;
 
     /// Returns the grants that have not ended, in any order.
-    fn grants(&self) -> impl Future<Output = Result<Vec<Grant>, StoreError>> + Send;
+    fn grants(&self) -> impl Future<Output = Result<Vec<CallGrant>, StoreError>> + Send;
 
     /// Removes a grant. Returns true to exactly one of all callers, and false if the grant has
     /// ended.

@@ -26,7 +26,7 @@ fn pending() -> PendingCall {
     }
 }
 
-// R-C7: what a store lists is what was requested.
+// R-C10: what a store lists is what was requested.
 #[test]
 fn sealed_call_is_known_with_no_field_changed() {
     let signer = Signer::new(KEY);
@@ -60,7 +60,7 @@ fn sealed_call_is_known_with_no_field_changed() {
     }
 }
 
-// R-C7: a reader of the store approves nothing.
+// R-C10: a reader of the store approves nothing.
 #[test]
 fn seal_is_no_token() {
     let signer = Signer::new(KEY);

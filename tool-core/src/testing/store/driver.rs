@@ -12,7 +12,7 @@ use crate::session::audit::{
     AuditEntry, AuditedIntent, CallDecision, CallOutcome, ChangedArguments,
 };
 use crate::session::caps::SpendingCaps;
-use crate::session::grants::{Grant, GrantRequest, GrantScope, GrantVerdict};
+use crate::session::grants::{CallGrant, GrantRequest, GrantScope, GrantVerdict};
 use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::{Policy, TurnLimits};
 use crate::session::state::{SessionState, StateChange, Turn};
@@ -237,7 +237,7 @@ impl TestSession {
     }
 
     /// Returns the grants that have not ended, in the order of their ids.
-    pub async fn grants(&self) -> Vec<Grant> {
+    pub async fn grants(&self) -> Vec<CallGrant> {
         let mut grants = self.0.grants().await.expect("the store reads");
         grants.sort_by(|one, other| one.id.cmp(&other.id));
         grants
@@ -413,9 +413,9 @@ pub fn waiting(number: u32) -> PendingCall {
 }
 
 /// Returns a grant with an id of this number.
-pub fn given(number: u32) -> Grant {
+pub fn given(number: u32) -> CallGrant {
     let time = |text: &str| text.parse::<Timestamp>().expect("a time");
-    Grant {
+    CallGrant {
         id: format!("{number:032x}"),
         tool: "delete".to_owned(),
         scope: GrantScope::Arguments,

@@ -32,9 +32,9 @@ fn numbered(calls: &[PendingCall]) -> Vec<&str> {
 pub async fn calls_of_all_sessions_are_listed_by_expiry(store: &impl StoreUnderTest) {
     let one = session_of(store, "one", "ada").await;
     let other = session_of(store, "other", "ada").await;
-    one.mint(&waiting(1), HOUR - 2 * MINUTE).await;
-    one.mint(&waiting(3), HOUR).await;
-    other.mint(&waiting(2), HOUR - MINUTE).await;
+    one.mint(&waiting(1), HOUR).await;
+    one.mint(&waiting(3), HOUR + 2 * MINUTE).await;
+    other.mint(&waiting(2), HOUR + MINUTE).await;
     drop((one, other));
     let listed = approvals_of(&store.handle().await, "ada", 10).await;
     assert_eq!(listed, [waiting(1), waiting(2), waiting(3)]);
@@ -94,7 +94,7 @@ pub async fn pages_have_each_waiting_call_once(store: &impl StoreUnderTest) {
         session_of(store, "other", "ada").await,
     ];
     for number in 1..10 {
-        let lifetime = HOUR - (10 - number) * MINUTE;
+        let lifetime = HOUR + number * MINUTE;
         sessions[number as usize % 2]
             .mint(&waiting(number), lifetime)
             .await;
