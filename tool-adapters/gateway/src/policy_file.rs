@@ -1,12 +1,7 @@
 //! The settings of a policy: a field here is a key of `policy.toml`, with its type, its default and
 //! its check.
 //!
-//! To add a setting, add a field to the struct of its table, use it in [`GatewayPolicy`](crate::policy::GatewayPolicy), and add its
-//! key to the policy of the book. The field's type is its check: `NonZeroU32` refuses 0, and `Time` what is no time. If the
-//! setting changes what applies to a tool, add it to `--check` in `command.rs`.
-//!
-//! In `tests/gateway`, `program.rs` compares the keys with the book, `files.rs` has the problems of
-//! a file, and `policies.rs` the effects.
+//! ARCHITECTURE.md lists all that a new setting needs.
 
 use crate::login::LoginSettings;
 use crate::policy::PREFIX;

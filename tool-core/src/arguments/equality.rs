@@ -168,7 +168,7 @@ impl EqualityRules {
 
     /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one
     /// that the tool receives.
-    pub(crate) fn received_text(&self, text: &str, schema: &Value) -> String {
+    pub(crate) fn approved_text(&self, text: &str, schema: &Value) -> String {
         self.canonical_of(text, |value, digits| receive(value, digits, schema, schema))
     }
 

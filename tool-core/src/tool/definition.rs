@@ -467,13 +467,13 @@ impl CompiledDefinition {
 
     /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one
     /// that the tool receives: a raw tool receives a `Value`.
-    pub(crate) fn received_text(&self, text: &str) -> String {
+    pub(crate) fn approved_text(&self, text: &str) -> String {
         let schema = if self.raw.is_some() {
             &Value::Bool(true)
         } else {
             &self.schema.value
         };
-        self.equality().received_text(text, schema)
+        self.equality().approved_text(text, schema)
     }
 
     /// Returns the validator of the result, where there is a schema.

@@ -206,7 +206,7 @@ pub(crate) fn approved_arguments(
             return Err(Box::new(refused));
         }
     };
-    let text = tool.definition().compiled.received_text(&prepared.text);
+    let text = tool.definition().compiled.approved_text(&prepared.text);
     if text == pending.arguments {
         return Ok(own());
     }
@@ -282,7 +282,7 @@ pub(crate) async fn request_approval(
         settings: session.tools.context.agent_settings().to_owned(),
         call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
-        arguments: call.definition().received_text(text),
+        arguments: call.definition().approved_text(text),
         expires_at: u64::try_from(expires.as_millisecond()).unwrap_or_default(),
         reasons: bounded(reasons),
         seal: String::new(),

@@ -26,7 +26,7 @@ pub(crate) async fn find(call: &GovernedCall<'_>, text: &str, by_hook: bool) -> 
     if grants.is_empty() {
         return None;
     }
-    let arguments = call.definition().received_text(text);
+    let arguments = call.definition().approved_text(text);
     let digest = call_digest(call.tool.name(), &arguments);
     let may_cover = |grant: &CallGrant| !by_hook || grant.scope == GrantScope::Arguments;
     grants
@@ -167,7 +167,7 @@ fn new_grant(
 ) -> CallGrant {
     let session = call.session;
     let tool = call.tool.name();
-    let arguments = call.definition().received_text(call.request.arguments());
+    let arguments = call.definition().approved_text(call.request.arguments());
     let now = whole_milliseconds(jiff::Timestamp::now());
     let mut grant = CallGrant {
         id: fresh_id(),
