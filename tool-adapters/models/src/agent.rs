@@ -101,6 +101,7 @@ use crate::agent_models::{AgentModel, place_of_model};
 use crate::conversation_log::ConversationLog;
 use crate::history_keeper::HistoryKeeper;
 use crate::host_text::join_instructions;
+use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::fmt;
 use std::pin::Pin;
@@ -163,11 +164,14 @@ pub struct AgentLoop<M> {
     pub(crate) models: Vec<AgentModel<M>>,
     history: History,
     keeper: HistoryKeeper,
+    session: Session,
     interrupt: InterruptHandle,
     /// True while a turn is open.
     in_turn: bool,
     /// True after the session has ended.
     has_ended: bool,
+    /// True if the session was idle for too long, and could not be opened again yet.
+    has_lapsed: bool,
     /// The log of a conversation that is in a store.
     log: Option<ConversationLog>,
     /// Opens the session again after it was idle for too long.
@@ -229,7 +233,7 @@ impl<M: Model> AgentLoop<M> {
     /// Creates a conversation that continues a history, such as one from a database.
     pub fn with_history(session: Session, model: M, history: History) -> Self {
         let interrupt = InterruptHandle {
-            session,
+            session: Arc::new(Mutex::new(session.clone())),
             count: Arc::new(watch::Sender::new(0)),
         };
         let instructions = String::new();
@@ -241,9 +245,11 @@ impl<M: Model> AgentLoop<M> {
             models: Vec::new(),
             history,
             keeper: HistoryKeeper::default(),
+            session,
             interrupt,
             in_turn: false,
             has_ended: false,
+            has_lapsed: false,
             log: None,
             reopen: None,
         }
@@ -461,6 +467,7 @@ impl<M: Model> AgentLoop<M> {
         let turn = self.session().next_turn().await;
         self.has_ended = turn.ended;
         if turn.ended && !was_ending {
+            self.has_lapsed = true;
             self.open_again().await;
         }
         if let Some(text) = turn.pending_message.clone() {
@@ -480,8 +487,11 @@ impl<M: Model> AgentLoop<M> {
         };
         match session().await {
             Ok(session) => {
-                self.interrupt.session = session;
+                // The handles that the host has interrupt this session from now on.
+                *self.interrupt.session.lock() = session.clone();
+                self.session = session;
                 self.has_ended = false;
+                self.has_lapsed = false;
             }
             Err(error) => tracing::error!(%error, "failed to open a session again"),
         }
@@ -512,9 +522,11 @@ impl<M: Model> AgentLoop<M> {
             handoffs,
             history,
             mut keeper,
+            session,
             interrupt,
             in_turn,
             has_ended,
+            has_lapsed,
             log,
             reopen,
             ..
@@ -528,9 +540,11 @@ impl<M: Model> AgentLoop<M> {
             models: Vec::new(),
             history,
             keeper,
+            session,
             interrupt,
             in_turn,
             has_ended,
+            has_lapsed,
             log,
             reopen,
         }
@@ -553,7 +567,7 @@ impl<M: Model> AgentLoop<M> {
 
     /// Returns the session in which tools are called.
     pub fn session(&self) -> &Session {
-        &self.interrupt.session
+        &self.session
     }
 
     /// Returns true after the session has ended, which a tool may request.
@@ -687,7 +701,12 @@ impl<M: Model> AgentLoop<M> {
 
     /// Begins a turn, unless the session has ended. Returns the message that a tool has set for it.
     async fn begin_turn(&mut self) -> Option<String> {
+        let had_lapsed = self.has_lapsed;
         let pending = self.end_turn().await.and_then(|turn| turn.pending_message);
+        if had_lapsed {
+            // Its store may have been down at the last message.
+            self.open_again().await;
+        }
         self.in_turn = !self.has_ended;
         pending
     }
@@ -701,7 +720,7 @@ impl<M: Model> AgentLoop<M> {
             keeper: &mut self.keeper,
             instructions: &self.instructions,
         });
-        let session = &self.interrupt.session;
+        let session = &self.session;
         let options = match events {
             Some(events) => options.events(events),
             None => options,
@@ -737,7 +756,7 @@ impl<M: Model> AgentLoop<M> {
             keeper: &mut self.keeper,
             instructions: &self.instructions,
         });
-        let session = &self.interrupt.session;
+        let session = &self.session;
         let options = ReplyOptions::new(message);
         let options = match handoffs {
             Some(handoffs) => options.handoffs(handoffs),
@@ -934,7 +953,8 @@ fn end_span(span: SpanHandle, reply: &Reply) {
 /// leaves. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct InterruptHandle {
-    session: Session,
+    /// The session. One that was idle for too long is replaced when it is opened again.
+    session: Arc<Mutex<Session>>,
     count: Arc<watch::Sender<u64>>,
 }
 
@@ -943,7 +963,8 @@ impl InterruptHandle {
     /// Returns the number of cancelled calls. Does not affect later replies.
     pub fn interrupt(&self) -> usize {
         // The session first, as the loop asks it for the reason when the model's step ends.
-        let calls = self.session.interrupt();
+        let session = self.session.lock().clone();
+        let calls = session.interrupt();
         self.count.send_modify(|count| *count += 1);
         calls
     }
@@ -955,7 +976,7 @@ impl InterruptHandle {
         InterruptibleModel {
             spoke: parts.handoffs.map_or("", Handoffs::active),
             parts,
-            session: self.session.clone(),
+            session: self.session.lock().clone(),
             count,
             initial,
         }

@@ -155,6 +155,7 @@ mod tests {
     use futures_util::StreamExt;
     use serde_json::json;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
     use tool_core::call::ModelResult;
     use tool_core::session::{
@@ -585,6 +586,59 @@ mod tests {
         let reply = agent.prompt("Still there?").await;
         assert_eq!(reply.text.as_deref(), Some("Two"), "{reply:?}");
         assert!(reply.responses[0].is_ok(), "{reply:?}");
+    }
+
+    /// Opens a conversation whose session is idle for too long after a minute, and cannot be opened
+    /// again at the first attempt.
+    async fn idle_with_a_store_that_was_down(script: ScriptedModel) -> AgentLoop<ScriptedModel> {
+        let tools = ToolContext::builder().with(find_table).build();
+        let runtime = Runtime::builder(tools.expect("builds"))
+            .policy(Policy::text().idle_timeout(Duration::from_secs(60)))
+            .build()
+            .expect("builds");
+        let opened = AtomicUsize::new(0);
+        let session = move || {
+            let is_down = opened.fetch_add(1, Ordering::SeqCst) == 1;
+            // An id that no session may have.
+            let id = if is_down { "" } else { "s-1" };
+            runtime.session(id, Mode::Text).principal("user:7")
+        };
+        let opened = AgentLoop::open(MemoryStore::new(), "chat", session, script).await;
+        opened.expect("opens")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_could_not_be_opened_is_tried_again() {
+        let script = ScriptedModel::new().says("One").says("Two");
+        let mut agent = idle_with_a_store_that_was_down(script).await;
+        let _ = agent.prompt("Hi").await;
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        let failed = agent.prompt("Still there?").await;
+        assert!(failed.error.is_some(), "{failed:?}");
+        let reply = agent.prompt("And now?").await;
+        assert_eq!(reply.text.as_deref(), Some("Two"), "{reply:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_handle_interrupts_the_session_that_was_opened_again() {
+        let mut host = Host::new();
+        host.policy = Policy::text().idle_timeout(Duration::from_secs(60));
+        let mut agent = host
+            .open(ScriptedModel::new().says("One").says("Two"))
+            .await;
+        let handle = agent.interrupt_handle();
+        let _ = agent.prompt("Hi").await;
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        let _ = agent.prompt("Still there?").await;
+
+        let session = agent.session().clone();
+        let running =
+            tokio::spawn(async move { session.call(ToolCall::new("c1", "pay", json!({}))).await });
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(handle.interrupt(), 1);
+        let response = running.await.expect("ends");
+        let kind = response.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::Cancelled));
     }
 
     #[test]
