@@ -478,8 +478,8 @@ mod tests {
             .says("Shall I?");
         let mut agent = host.open(script).await;
         let reply = agent.prompt("Please").await;
-        let token = reply.confirmations().next().expect("waits").token.clone();
-        token
+        let asked = reply.confirmations().next().expect("waits");
+        asked.token.clone()
     }
 
     fn last_note(agent: &AgentLoop<ScriptedModel>) -> String {

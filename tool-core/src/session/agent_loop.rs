@@ -709,12 +709,11 @@ impl OpenStep<'_> {
         });
         let results = std::mem::take(&mut self.results);
         for (call, result) in calls.iter().zip(results) {
-            match result {
-                Some(result) => self.history.history.push(result),
-                None => {
-                    let response = cancelled(self.session, call);
-                    self.history.push_result(call, &response);
-                }
+            if let Some(result) = result {
+                self.history.history.push(result);
+            } else {
+                let response = cancelled(self.session, call);
+                self.history.push_result(call, &response);
             }
         }
     }
