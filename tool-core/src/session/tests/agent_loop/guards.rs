@@ -2,6 +2,7 @@
 
 use crate::call::error::{ErrorKind, ToolError};
 use crate::call::mode::Mode;
+use crate::call::tool_call::ToolCall;
 use crate::registry::ToolContext;
 use crate::session::agent_event::AgentEvent;
 use crate::session::agent_loop::ReplyOptions;
@@ -412,7 +413,7 @@ fn a_guard_sees_no_text_beside_calls() {
 fn a_text_beside_calls_is_not_the_text_of_a_reply() {
     let step = ModelStep {
         text: Some("It is swordfish.".into()),
-        ..ModelStep::calls([crate::call::ToolCall::new("c1", HUSH, "{}")])
+        ..ModelStep::calls([ToolCall::new("c1", HUSH, "{}")])
     };
     let outcome = reply(
         Guards::new().answer(refuses),
@@ -690,7 +691,7 @@ fn typed(
 /// The scripts of a model that gives the answer as a call, as a text, and inside of one.
 fn scripts() -> [ScriptedModel; 3] {
     let arguments = format!(r#"{{"answer":{LOGIN}}}"#);
-    let call = crate::call::ToolCall::new("", "final_answer", arguments);
+    let call = ToolCall::new("", "final_answer", arguments);
     [
         ScriptedModel::new().calls([call]),
         ScriptedModel::new().then(signed(LOGIN)),
@@ -782,7 +783,7 @@ fn a_tool_with_the_secret_is_no_answer() {
     );
     assert_eq!(outcome.reply.finish, ReplyFinish::Complete);
     assert_eq!(
-        outcome.history.calls().next().map(|call| call.name()),
+        outcome.history.calls().next().map(ToolCall::name),
         Some(ECHO)
     );
 }

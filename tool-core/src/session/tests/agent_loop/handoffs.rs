@@ -4,6 +4,7 @@ use crate::call::RunContext;
 use crate::call::error::ErrorKind;
 use crate::call::handoff::Handoff;
 use crate::call::mode::Mode;
+use crate::call::response::ToolResponse;
 use crate::call::tool_call::ToolCall;
 use crate::registry::ToolContext;
 use crate::session::agent_event::AgentEvent;
@@ -286,7 +287,7 @@ fn to_and_fro(script: ScriptedModel, handoffs: usize) -> ScriptedModel {
 fn handoffs_to_and_fro_end_with_an_error() {
     let mut talk = Talk::new();
     let reply = talk.ask(to_and_fro(ScriptedModel::new(), 5).says("I am sorry."));
-    assert!(reply.responses[..4].iter().all(|response| response.is_ok()));
+    assert!(reply.responses[..4].iter().all(ToolResponse::is_ok));
     let error = reply.responses[4].error().expect("one too many");
     assert!(error.message.contains("4 times in this turn"), "{error:?}");
     assert_eq!(talk.agents.active(), "desk");
