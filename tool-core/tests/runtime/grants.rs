@@ -274,11 +274,11 @@ async fn grant_that_ends_while_a_hook_waits_covers_nothing() {
     let grant = grant_orders(&session).await;
 
     let caller = session.clone();
-    let called = tokio::spawn(async move { order(&caller, "cake").await });
+    let ordered = tokio::spawn(async move { order(&caller, "cake").await });
     reached.notified().await;
     assert_eq!(session.revoke(&grant.id).await, Ok(true));
     go.notify_one();
-    let response = called.await.expect("a response");
+    let response = ordered.await.expect("a response");
     assert!(asks(&response), "{}", message(&response));
     assert_eq!(runs.get(), 1);
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tool_core::call::ResultForm;
 use tool_core::session::{
-    HookedCall, Journal, JournalEntry, JournalError, Message, PendingCall, RecoveredCall,
+    Decision, HookedCall, Journal, JournalEntry, JournalError, Message, PendingCall, RecoveredCall,
     decision_begun_note,
 };
 use tool_core::{
@@ -478,7 +478,7 @@ async fn result_is_recorded_as_the_hooks_have_left_it() {
 }
 
 /// Returns a history that ends with a decision on `c1`, which is about to be carried out.
-fn decided(is_approved: bool) -> Vec<Message> {
+fn decided(decide: impl Fn(String) -> Decision) -> Vec<Message> {
     let call = PendingCall {
         id: "0".repeat(32),
         principal: String::new(),
@@ -492,8 +492,11 @@ fn decided(is_approved: bool) -> Vec<Message> {
         tool: "pay".to_owned(),
         arguments: r#"{"amount":5}"#.to_owned(),
         expires_at: 0,
+        reasons: Vec::new(),
+        seal: String::new(),
     };
-    let note = decision_begun_note(&call, is_approved, "[decision 0123456789abcdef]");
+    let decision = decide("token".to_owned());
+    let note = decision_begun_note(&call, &decision, "[decision 0123456789abcdef]");
     vec![Message::user("Pay."), Message::user(note)]
 }
 
@@ -507,41 +510,52 @@ fn lost_decision(session: &Session, messages: &[Message]) -> String {
     note.clone()
 }
 
-// M15
+// M34
 #[tokio::test(start_paused = true)]
 async fn lost_approval_is_answered_from_the_journal() {
     let bank = Bank::default();
     pay(&process(&bank).await, "c1", 5).await;
-    let note = lost_decision(&process(&bank).await, &decided(true));
+    let note = lost_decision(&process(&bank).await, &decided(Decision::approve));
     assert!(note.contains("it has run. Its result"), "{note}");
     assert!(note.contains("started c1"), "{note}");
 }
 
-// M15
+// M34
 #[tokio::test(start_paused = true)]
-async fn lost_approval_without_a_journal_entry_is_unknown() {
-    let note = lost_decision(&process(&Bank::default()).await, &decided(true));
+async fn lost_approval_of_other_arguments_is_known_to_be_one() {
+    let approve = |token| Decision::approve(token).with_arguments(r#"{"amount":7}"#);
+    let note = lost_decision(&process(&Bank::default()).await, &decided(approve));
     assert!(note.contains("its outcome is unknown"), "{note}");
 }
 
-// M15
+// M34
+#[tokio::test(start_paused = true)]
+async fn lost_approval_without_a_journal_entry_is_unknown() {
+    let note = lost_decision(
+        &process(&Bank::default()).await,
+        &decided(Decision::approve),
+    );
+    assert!(note.contains("its outcome is unknown"), "{note}");
+}
+
+// M34
 #[tokio::test(start_paused = true)]
 async fn lost_denial_is_a_denial() {
-    let note = lost_decision(&process(&Bank::default()).await, &decided(false));
+    let note = lost_decision(&process(&Bank::default()).await, &decided(Decision::deny));
     let expected = "A person has refused it, and it was not run.";
     assert!(note.ends_with(expected), "{note}");
 }
 
-// M15
+// M34
 #[tokio::test(start_paused = true)]
 async fn decision_with_its_outcome_is_not_lost() {
     let session = process(&Bank::default()).await;
-    let mut messages = decided(true);
+    let mut messages = decided(Decision::approve);
     let outcome = lost_decision(&session, &messages);
     messages.push(Message::user(outcome));
     assert_eq!(session.lost_decisions(&messages), [""; 0]);
     // It may be approved again.
-    messages.extend(decided(true));
+    messages.extend(decided(Decision::approve));
     lost_decision(&session, &messages);
 }
 

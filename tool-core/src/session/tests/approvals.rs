@@ -54,9 +54,9 @@ fn sealed_call_is_known_with_no_field_changed() {
         |call| call.seal.replace_range(..1, "x"),
     ];
     for (number, change) in changes.iter().enumerate() {
-        let mut changed = sealed.clone();
-        change(&mut changed);
-        assert!(!signer.is_sealed(&changed), "change {number}");
+        let mut altered = sealed.clone();
+        change(&mut altered);
+        assert!(!signer.is_sealed(&altered), "change {number}");
     }
 }
 
