@@ -79,15 +79,12 @@ pub(crate) async fn page(
     let mut has_gone = false;
     for (entry, answers) in listed.iter().zip(answers.chunks(2)) {
         let incarnation = entry.parts().incarnation;
-        match waiting_call(principal, incarnation, answers) {
-            Some(text) => {
-                let call: Option<PendingCall> = readable(&text, "a call that waits for approval");
-                calls.extend(call);
-            }
-            None => {
-                removal.zrem(&key, &entry.member).ignore();
-                has_gone = true;
-            }
+        if let Some(text) = waiting_call(principal, incarnation, answers) {
+            let call: Option<PendingCall> = readable(&text, "a call that waits for approval");
+            calls.extend(call);
+        } else {
+            removal.zrem(&key, &entry.member).ignore();
+            has_gone = true;
         }
     }
     if has_gone {
