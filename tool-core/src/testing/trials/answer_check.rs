@@ -6,7 +6,7 @@ use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The verdict of a [check](super::Trial::check) of an answer: from a `bool`, from a `Result` whose
+/// The verdict of a [check](crate::testing::Trial::check) of an answer: from a `bool`, from a `Result` whose
 /// error says what is wrong, or from `()` if the check panics at what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckVerdict(Result<(), Option<String>>);

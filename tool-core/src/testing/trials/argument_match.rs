@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fmt;
 use std::sync::Arc;
 
-/// The arguments that a [`Trial`](super::Trial) expects of a call.
+/// The arguments that a [`Trial`](crate::testing::Trial) expects of a call.
 ///
 /// A JSON object names some of the arguments: each has to be equal, and the model may give others.
 /// Use [`exactly`](Self::exactly) if it must not, and [`by`](Self::by) for anything else.

@@ -3,7 +3,7 @@
 use crate::trace::{Cost, TokenUsage};
 use std::time::Duration;
 
-/// The outcome of a [`Trial`](super::Trial): its runs, with every problem of each.
+/// The outcome of a [`Trial`](crate::testing::Trial): its runs, with every problem of each.
 ///
 /// Its `Display` is a table of one line, and the problems below it.
 #[derive(Clone, Debug)]
