@@ -38,11 +38,11 @@ pub trait NoConfirmKind {
 /// Decides by arguments of type `A`, with the answer in any of its forms.
 pub trait Decides<A> {
     /// Decides.
-    fn decide(&self, args: &A) -> ApprovalNeed;
+    fn decide(self, args: &A) -> ApprovalNeed;
 }
 
 impl<A, F: Fn(&A) -> N, N: Into<ApprovalNeed>> Decides<A> for F {
-    fn decide(&self, args: &A) -> ApprovalNeed {
+    fn decide(self, args: &A) -> ApprovalNeed {
         self(args).into()
     }
 }
