@@ -52,10 +52,6 @@ impl<A, F> NoConfirmKind for ConfirmFunction<A, F> {}
 
 impl IsConfirmFunction {
     /// Calls the function.
-    #[expect(
-        clippy::needless_pass_by_value,
-        reason = "the macro writes the name of a function, which has no size"
-    )]
     pub fn confirms<A, F: Decides<A>>(self, function: F, args: &A) -> ApprovalNeed {
         function.decide(args)
     }
