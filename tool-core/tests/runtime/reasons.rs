@@ -108,7 +108,7 @@ async fn every_condition_that_asks_adds_its_reason() {
     let tools = changed(|tool| match tool.name() {
         "refund" => tool
             .confirm_because("refunds cost money")
-            .confirm_where(|arguments: &str| arguments.contains("9").then_some("a nine")),
+            .confirm_where(|arguments: &str| arguments.contains('9').then_some("a nine")),
         _ => tool.clone(),
     });
     let builder = Runtime::builder(tools)
