@@ -16,9 +16,7 @@ STEPS, LONG, SHORT = 11, 12, 60
 # name of the contestant: its title, and the crate that has its version
 TITLES = {
     "ours": ("ours, `AgentLoop`", None),
-    "rig": ("rig", "rig-agent"),
     "autoagents": ("AutoAgents, `ReActAgent`", "autoagents"),
-    "goose-agent": ("goose-agent", "goose-agent"),
     "adk-rust, FunctionTool": ("adk-rust, `FunctionTool`", "adk-runner"),
     "adk-rust, #[tool]": ("adk-rust, `#[tool]`", "adk-runner"),
 }
