@@ -76,7 +76,7 @@ bench:
 bench-agents:
     cargo bench -p tests --features agents --bench agents
 
-# Measures how conversations are stored in SQLite: medians, and instructions (needs valgrind).
+# Measures how conversations are stored in SQLite: medians.
 bench-histories:
     cargo bench -p tool-adapters-stores --features sqlite --bench histories
 
