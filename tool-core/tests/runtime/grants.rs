@@ -273,12 +273,12 @@ async fn grant_that_ends_while_a_hook_waits_covers_nothing() {
     let session = runtime.session("s-1", Mode::Text).await.expect("a session");
     let grant = grant_orders(&session).await;
 
-    let caller = session.clone();
-    let called = tokio::spawn(async move { order(&caller, "cake").await });
+    let other = session.clone();
+    let waiting = tokio::spawn(async move { order(&other, "cake").await });
     reached.notified().await;
     assert_eq!(session.revoke(&grant.id).await, Ok(true));
     go.notify_one();
-    let response = called.await.expect("a response");
+    let response = waiting.await.expect("a response");
     assert!(asks(&response), "{}", message(&response));
     assert_eq!(runs.get(), 1);
 

@@ -36,7 +36,7 @@ fn sealed_call_is_known_with_no_field_changed() {
     assert!(!Signer::new([8; 32]).is_sealed(&sealed));
     assert!(!signer.is_sealed(&pending()));
 
-    let changes: [fn(&mut PendingCall); 13] = [
+    let alterations: [fn(&mut PendingCall); 13] = [
         |call| call.id.replace_range(..1, "f"),
         |call| call.principal.push('x'),
         |call| call.agent.push('x'),
@@ -51,10 +51,10 @@ fn sealed_call_is_known_with_no_field_changed() {
         |call| call.expires_at += 1,
         |call| call.seal.replace_range(..1, "x"),
     ];
-    for (number, change) in changes.iter().enumerate() {
-        let mut changed = sealed.clone();
-        change(&mut changed);
-        assert!(!signer.is_sealed(&changed), "change {number}");
+    for (number, alter) in alterations.iter().enumerate() {
+        let mut altered = sealed.clone();
+        alter(&mut altered);
+        assert!(!signer.is_sealed(&altered), "alteration {number}");
     }
 }
 
