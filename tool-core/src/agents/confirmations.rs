@@ -10,7 +10,7 @@ use crate::session::approvals::{
 use crate::session::builder::SessionBuilder;
 use crate::session::handle::Session;
 use crate::session::pipeline::confirm::{
-    check_settings, denied, no_pending_call, pending_call, response_without_call, too_many,
+    check_tools, denied, no_pending_call, pending_call, response_without_call, too_many,
 };
 use crate::time;
 use crate::trace;
@@ -107,12 +107,7 @@ impl AgentExecutor {
         call: &PendingCall,
     ) -> Result<Session, ToolError> {
         let session = opening.await.map_err(|error| self.not_loaded(&error))?;
-        let is_same = *call.version == *session.0.tools.version;
-        let checked = check_settings(&session.0, call).and(if is_same {
-            Ok(())
-        } else {
-            Err(no_pending_call())
-        });
+        let checked = check_tools(&session.0, call);
         if checked.is_err() {
             session.end().await;
         }

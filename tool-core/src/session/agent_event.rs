@@ -150,7 +150,8 @@ pub enum AgentEvent {
     },
     /// The reply has ended.
     Finished {
-        /// The reply. Its JSON form leaves out the responses, as each one has an event of its own.
+        /// The reply. Its JSON form leaves out the responses, as each one has an event of its own,
+        /// and has the [error for the user](Reply::error_for_user).
         /// A reply that is read back has none.
         #[serde(serialize_with = "write_reply", deserialize_with = "read_reply")]
         reply: Box<Reply>,
@@ -247,7 +248,7 @@ fn write_reply<S: Serializer>(reply: &Reply, serializer: S) -> Result<S::Ok, S::
         finish: reply.finish,
         steps: reply.steps,
         usage: reply.usage,
-        error: reply.error.clone(),
+        error: reply.error_for_user(),
     };
     json.serialize(serializer)
 }

@@ -611,6 +611,11 @@ impl OpenReply<'_> {
             finish = ReplyFinish::Failed;
         }
         let interrupted = finish == ReplyFinish::Interrupted;
+        if let Some(error) = self.reply.error.as_ref().filter(|_| !interrupted) {
+            let session = self.session.id.as_str().escape_debug();
+            let message = error.message.escape_debug();
+            tracing::warn!(%session, kind = %error.kind, "a reply failed: {message}");
+        }
         Reply {
             text: self.said.last,
             finish,

@@ -472,7 +472,7 @@ impl Session {
     async fn run_approved(&self, token: &str, how: ApprovedRun<'_>) -> ToolResponse {
         let approved = async {
             let pending = confirm::pending_call(&self.0, token).await?;
-            confirm::check_settings(&self.0, &pending)?;
+            confirm::check_tools(&self.0, &pending)?;
             if how.grant.is_some() {
                 granted::check_allowed(&self.0, &pending.tool)?;
             }
@@ -596,6 +596,8 @@ impl Session {
         let pending = confirm::pending_call(&self.0, decision.token()).await;
         let pending = pending.map_err(|error| Box::new(confirm::response_without_call(error)))?;
         if decision.is_approval() {
+            confirm::check_tools(&self.0, &pending)
+                .map_err(|error| Box::new(confirm::response_without_call(error)))?;
             confirm::approved_arguments(&self.0, &pending, decision.arguments())?;
         }
         Ok(pending)

@@ -1,6 +1,6 @@
 //! The outcome of asking a model.
 
-use crate::call::{Confirmation, ErrorBody, ToolResponse};
+use crate::call::{Confirmation, ErrorBody, ErrorKind, ToolResponse};
 use crate::json::raw::RawJson;
 use crate::session::reply_finish::ReplyFinish;
 use crate::trace::TokenUsage;
@@ -71,6 +71,21 @@ pub struct Reply {
     pub error: Option<ErrorBody>,
 }
 
+/// Returns what a user can do about an error of a model. `None` if the error is about what the user
+/// has sent.
+fn message_for_user(kind: ErrorKind) -> Option<&'static str> {
+    match kind {
+        ErrorKind::Auth | ErrorKind::Internal | ErrorKind::Permanent | ErrorKind::Unknown => {
+            Some("the assistant cannot answer; tell whoever runs it")
+        }
+        ErrorKind::Transient | ErrorKind::Timeout => {
+            Some("the assistant cannot answer at the moment; try again")
+        }
+        ErrorKind::RateLimit => Some("the assistant is busy; try again in a minute"),
+        _ => None,
+    }
+}
+
 /// Writes responses with all that is read back.
 fn serialize_responses<S: Serializer>(
     responses: &[ToolResponse],
@@ -84,6 +99,39 @@ fn serialize_responses<S: Serializer>(
 }
 
 impl Reply {
+    /// Returns the error as a user may read it. The error of a model tells the host of servers, keys
+    /// and settings, so that of a reply that failed says only what the user can do. The log has the
+    /// whole text. Other errors are as they are.
+    ///
+    /// [`AgentEvent::Finished`](super::AgentEvent::Finished) has this error in its JSON form.
+    ///
+    /// ```
+    /// use tool_core::session::History;
+    /// use tool_core::testing::ScriptedModel;
+    /// use tool_core::{Mode, Runtime, ToolContext, ToolError};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// let mut model = ScriptedModel::new().fails(ToolError::auth("the provider answered 401: key sk-1"));
+    /// let reply = session.reply(&mut model, &mut History::new(), "Hi").await;
+    ///
+    /// let shown = reply.error_for_user().ok_or("it failed")?;
+    /// assert_eq!(shown.message, "the assistant cannot answer; tell whoever runs it");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn error_for_user(&self) -> Option<ErrorBody> {
+        let mut error = self.error.clone()?;
+        if self.finish == ReplyFinish::Failed
+            && let Some(message) = message_for_user(error.kind)
+        {
+            error.message = message.to_owned();
+        }
+        Some(error)
+    }
+
     /// Returns the confirmations that await a person's decision, in the order of the calls.
     pub fn confirmations(&self) -> impl Iterator<Item = &Confirmation> {
         self.responses

@@ -234,8 +234,23 @@ async fn token_is_bound_to_the_registry_version() {
     let here = process(tools![bank.clone()], &store, KEY);
     let there = process(tools![bank.clone(), new_tool], &store, KEY);
     let token = ask(&open(&here, "s", Mode::Text).await, 5).await;
-    assert_unknown(&open(&there, "s", Mode::Text).await.approve(&token).await);
+    let refused = open(&there, "s", Mode::Text).await.approve(&token).await;
+    assert_eq!(kind(&refused), Some(ErrorKind::Conflict));
+    assert!(message(&refused).contains("the tools have changed"));
     assert_eq!(bank.0.get(), 0);
+}
+
+// R-C2
+#[tokio::test]
+async fn call_of_an_earlier_release_can_be_denied() {
+    let (store, bank) = (Arc::new(MemoryStore::new()), Bank::default());
+    let here = process(tools![bank.clone()], &store, KEY);
+    let there = process(tools![bank.clone(), new_tool], &store, KEY);
+    let token = ask(&open(&here, "s", Mode::Text).await, 5).await;
+    let session = open(&there, "s", Mode::Text).await;
+    let denied = session.deny(&token).await;
+    assert_eq!(kind(&denied), Some(ErrorKind::Denied));
+    assert_unknown(&session.deny(&token).await);
 }
 
 // R-C2

@@ -245,9 +245,9 @@ impl RunState {
 
     fn end(&self, reply: &Reply) -> RunEvent {
         let usage = usage_of(reply.usage);
-        if let (ReplyFinish::Failed, Some(error)) = (reply.finish, &reply.error) {
+        if let (ReplyFinish::Failed, Some(error)) = (reply.finish, reply.error_for_user()) {
             return RunEvent::RunError {
-                message: error.message.clone(),
+                message: error.message,
                 code: error.kind.as_str(),
                 usage,
             };
@@ -507,12 +507,13 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failed_reply_is_a_run_error() {
-        let script = ScriptedModel::new().fails(ToolError::transient("overloaded"));
+    async fn a_failed_reply_is_a_run_error_without_internal_texts() {
+        let script = ScriptedModel::new().fails(ToolError::transient("db-17 is overloaded"));
         let events = run(&mut agent(script).await, says("Hi")).await;
         assert_eq!(types(&events), ["RUN_STARTED", "RUN_ERROR"]);
         assert_eq!(events[1]["code"], "TRANSIENT");
-        assert_eq!(events[1]["message"], "overloaded");
+        let message = "the assistant cannot answer at the moment; try again";
+        assert_eq!(events[1]["message"], message);
     }
 
     #[test]

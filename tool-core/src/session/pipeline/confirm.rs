@@ -124,7 +124,6 @@ pub(crate) async fn pending_call(
         pending.session == session.id.as_str()
             && *pending.principal == *session.principal
             && pending.agent == session.agent()
-            && *pending.version == *session.tools.version
             && session.runtime.signer.verify(token, pending)
             && !pending.is_stale()
     };
@@ -148,12 +147,17 @@ pub(crate) async fn outcome(session: &SessionInner, asked: &Confirmation) -> Opt
     if is_over { None } else { response.await.ok() }
 }
 
-/// Checks that the tools have the settings with which the call was requested, as the person has
-/// approved no others.
-pub(crate) fn check_settings(
-    session: &SessionInner,
-    pending: &PendingCall,
-) -> Result<(), ToolError> {
+/// Checks that the tools and their settings are those with which the call was requested, as the
+/// person has approved no others.
+pub(crate) fn check_tools(session: &SessionInner, pending: &PendingCall) -> Result<(), ToolError> {
+    if *pending.version != *session.tools.version {
+        let message = format!(
+            "the tools have changed since the approval of `{}` was requested, for example by a new release, so nothing \
+             was done; deny it, or let the model request it again",
+            pending.tool
+        );
+        return Err(ToolError::conflict(message));
+    }
     if session.tools.context.agent_settings() == pending.settings {
         return Ok(());
     }

@@ -501,6 +501,24 @@ async fn an_event_is_read_back_from_its_json() {
     }
 }
 
+#[tokio::test]
+async fn the_json_of_a_failure_has_no_internal_text() {
+    let secret = "the provider answered 401: host db-17, key sk-1";
+    let mut model = ScriptedModel::new().fails(ToolError::auth(secret));
+    let events = events_of(&mut model).await;
+    let last = events.last().expect("an end");
+    let AgentEvent::Finished { reply } = last else {
+        panic!("expected the end, got {last:?}");
+    };
+    let error = reply.error.as_ref().expect("an error");
+    assert_eq!(error.message, secret, "the host reads all of it");
+
+    let json = serde_json::to_value(last).expect("serialises");
+    let message = "the assistant cannot answer; tell whoever runs it";
+    assert_eq!(json["reply"]["error"]["message"], message);
+    assert_eq!(json["reply"]["error"]["type"], "AUTH");
+}
+
 /// Returns a step of a model: a text, calls, or both, some of which fail.
 fn step() -> impl Strategy<Value = ModelStep> {
     let call = (0..6_u32, any::<bool>(), 0..4_u8).prop_map(|(steps, pauses, kind)| match kind {
