@@ -549,7 +549,6 @@ impl Session {
     /// the call, its updates and its result. If no call waits under the token, there are no events,
     /// and the response is `NOT_FOUND`. If the person has approved other arguments and they are
     /// invalid, there are no events, the response has every problem, and the call waits on.
-    /// and the response is `NOT_FOUND`.
     ///
     /// A decision may approve calls beyond this one, by a [grant](super::CallGrant). The grant is made
     /// when the approval is taken, in one step with it. If it cannot be made, nothing is done and
@@ -563,6 +562,7 @@ impl Session {
             let how = ApprovedRun {
                 person,
                 events,
+                arguments: decision.arguments(),
                 grant: decision.grant(),
                 ..ApprovedRun::default()
             };
