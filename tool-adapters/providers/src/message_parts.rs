@@ -91,7 +91,7 @@ pub enum PartRefusal {
         kind: PartKind,
     },
     /// The server takes no part of the type.
-    #[error("it takes a {kind} of the type {}; convert it", listed(expected))]
+    #[error("it takes {kind}s of the type {}; convert it", listed(expected))]
     Type {
         /// The kind.
         kind: PartKind,
@@ -127,7 +127,7 @@ pub enum PartRefusal {
     #[error("expected base64 with its padding; `UserMessage::with_bytes` writes it")]
     InvalidBase64,
     /// The part has more bytes than the server takes.
-    #[error("it takes at most {max} bytes in a {kind}, got {bytes}; make it smaller")]
+    #[error("it takes at most {max} bytes in one {kind}, got {bytes}; make it smaller")]
     TooLarge {
         /// The kind.
         kind: PartKind,

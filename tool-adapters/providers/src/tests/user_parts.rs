@@ -412,7 +412,7 @@ fn an_error_names_every_part_the_server_and_what_to_do() {
         error,
         "`bedrock` does not take part 3 of the message (image/jpeg by URL): it loads no URLs of images; load the image yourself \
          and send its bytes, or set `accept_parts` if the server may load them; nor part 5 of the message (audio/pcm;rate=24000): \
-         it takes a sound of the type `audio/wav` or `audio/mpeg` or `audio/aac` or `audio/ogg` or `audio/opus` or `audio/flac` or \
+         it takes sounds of the type `audio/wav` or `audio/mpeg` or `audio/aac` or `audio/ogg` or `audio/opus` or `audio/flac` or \
          `audio/mp4` or `audio/webm`; convert it; nor part 8 of the message (application/pdf by URL): it loads no URLs of \
          documents; load the document yourself and send its bytes, or set `accept_parts` if the server may load them"
     );
