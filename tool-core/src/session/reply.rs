@@ -127,7 +127,7 @@ impl Reply {
         if self.finish == ReplyFinish::Failed
             && let Some(message) = message_for_user(error.kind)
         {
-            error.message = message.to_owned();
+            message.clone_into(&mut error.message);
         }
         Some(error)
     }
