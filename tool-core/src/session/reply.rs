@@ -76,7 +76,7 @@ pub struct Reply {
 fn message_for_user(kind: ErrorKind) -> Option<&'static str> {
     match kind {
         ErrorKind::Auth | ErrorKind::Internal | ErrorKind::Permanent | ErrorKind::Unknown => {
-            Some("the assistant cannot answer; tell whoever runs it")
+            Some("the assistant cannot answer; tell its operator")
         }
         ErrorKind::Transient | ErrorKind::Timeout => {
             Some("the assistant cannot answer at the moment; try again")
@@ -118,7 +118,7 @@ impl Reply {
     /// let reply = session.reply(&mut model, &mut History::new(), "Hi").await;
     ///
     /// let shown = reply.error_for_user().ok_or("it failed")?;
-    /// assert_eq!(shown.message, "the assistant cannot answer; tell whoever runs it");
+    /// assert_eq!(shown.message, "the assistant cannot answer; tell its operator");
     /// # Ok(())
     /// # }
     /// ```

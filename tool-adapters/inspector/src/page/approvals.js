@@ -82,7 +82,7 @@ function changeForm(approval) {
     "Change the arguments",
     el("label", { for: id }, "Arguments as JSON"),
     input,
-    button("Approve with these", send, { "aria-label": `Approve ${approval.tool} with these` }),
+    button("Approve with these", send, { "aria-label": `Approve with these: ${approval.tool}` }),
   );
 }
 

@@ -958,7 +958,7 @@ async fn approvals_of_our_own_server_are_questions() {
             assert!(
                 user.asked()[0]
                     .message
-                    .starts_with("`own` asks: Allow this call?"),
+                    .starts_with("`own` asks: Allow this call of `erase`?"),
                 "{}",
                 user.asked()[0].message
             );

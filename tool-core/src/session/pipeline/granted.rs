@@ -16,8 +16,8 @@ use crate::tool::FunctionTool;
 use std::time::Duration;
 
 /// Returns a grant that covers the call. If the store fails there is none, and a person is asked.
-/// What a hook asks about is covered by a grant for these arguments alone: the person who allowed
-/// the tool has not seen it.
+/// Only a grant for these arguments covers a demand of a hook: the person who allowed the tool has
+/// not seen it.
 pub(crate) async fn find(call: &GovernedCall<'_>, text: &str, by_hook: bool) -> Option<CallGrant> {
     if !may_be_granted(call.policy, call.tool) {
         return None;

@@ -514,7 +514,7 @@ async fn the_json_of_a_failure_has_no_internal_text() {
     assert_eq!(error.message, secret, "the host reads all of it");
 
     let json = serde_json::to_value(last).expect("serialises");
-    let message = "the assistant cannot answer; tell whoever runs it";
+    let message = "the assistant cannot answer; tell its operator";
     assert_eq!(json["reply"]["error"]["message"], message);
     assert_eq!(json["reply"]["error"]["type"], "AUTH");
 }
