@@ -12,11 +12,13 @@ BENCHMARKS = HERE.parents[2] / "BENCHMARKS.md"
 BEGIN, END = "<!-- agent loops: `just peers-loops` writes what follows -->\n", "<!-- agent loops end -->\n"
 WORKS = ["add", "create_event"]
 # The steps of a long conversation, and the conversations that are counted of it and of one with one step.
-STEPS, LONG, SHORT = 11, 400, 2500
+STEPS, LONG, SHORT = 11, 100, 400
 # name of the contestant: its title, and the crate that has its version
 TITLES = {
     "ours": ("ours, `AgentLoop`", None),
+    "rig": ("rig, `Agent`", "rig-agent"),
     "autoagents": ("AutoAgents, `ReActAgent`", "autoagents"),
+    "goose-agent": ("goose-agent, `StateMachine`", "goose-agent"),
     "adk-rust, FunctionTool": ("adk-rust, `FunctionTool`", "adk-runner"),
     "adk-rust, #[tool]": ("adk-rust, `#[tool]`", "adk-runner"),
 }
@@ -33,17 +35,12 @@ def output(*command):
 
 
 # ---------------------------------------------------------------- counts
-def total(program, *command):
-    """The instructions of all threads of a program."""
-    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", program, "count", *command]
-    done = subprocess.run([str(part) for part in valgrind], env=ENVIRONMENT, check=True, capture_output=True, text=True)
-    return int(re.search(r"Collected : (\d+)", done.stderr)[1])
-
-
 def conversation(program, name, work, steps, times):
-    """The instructions of one conversation. What the program does before the first one cancels out."""
-    once, twice = (total(program, name, work, steps, n) for n in (times, 2 * times))
-    return (twice - once) / times
+    """The instructions of one conversation, in the region that the program marks."""
+    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", "--toggle-collect=*measured_region*"]
+    command = [*valgrind, program, "count", name, work, steps, times]
+    done = subprocess.run([str(part) for part in command], env=ENVIRONMENT, check=True, capture_output=True, text=True)
+    return int(re.search(r"Collected : (\d+)", done.stderr)[1]) / times
 
 
 def counts(program, name):

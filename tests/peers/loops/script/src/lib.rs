@@ -1,7 +1,7 @@
 //! One script for all frameworks: what the model says, what the tools do, and how a run is counted and checked.
 //!
-//! A program of a contestant has two commands. `count WORK STEPS CONVERSATIONS` has conversations, for callgrind; the caller
-//! takes the difference of two numbers of them. `check` prints a line of JSON for each case of `checks.rs`.
+//! A program of a contestant has two commands. `count NAME WORK STEPS CONVERSATIONS` has conversations, for callgrind, which
+//! counts those of `measured_region`. `check` prints a line of JSON for each case of `checks.rs`.
 
 mod checks;
 mod player;
@@ -9,6 +9,7 @@ pub mod tools;
 
 pub use checks::check;
 pub use player::{Call, Player, Said, Sent};
+use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 pub use tokio;
@@ -90,20 +91,36 @@ fn calls(work: &str, steps: usize) -> Vec<Call> {
     (0..steps).map(call).collect()
 }
 
+/// The conversations before the ones that are counted: what a framework prepares once is done by then.
+const PREPARING: usize = 16;
+
 /// Has conversations, each with as many steps of one call, and checks that all went as the script says.
 pub fn count<C: Contestant>(work: &str, steps: usize, conversations: usize) {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .build()
         .expect("a runtime");
-    runtime.block_on(async {
-        let player = Arc::new(Player::new(calls(work, steps)));
-        let contestant = C::open(player.clone(), Tools::Counted).await;
+    let player = Arc::new(Player::new(calls(work, steps)));
+    let contestant = runtime.block_on(C::open(player.clone(), Tools::Counted));
+    let converse = async |conversations| {
         for _ in 0..conversations {
             player.rewind();
             let answer = contestant.converse().await;
             assert_eq!(answer.as_deref(), Ok(ANSWER));
         }
-    });
-    assert_eq!(tools::RUNS.load(Relaxed), steps * conversations);
+    };
+
+    runtime.block_on(converse(PREPARING));
+    measured_region(&mut || runtime.block_on(converse(conversations)));
+
+    let all = PREPARING + conversations;
+    assert_eq!(tools::RUNS.load(Relaxed), steps * all);
+}
+
+/// Callgrind counts what runs in this function, by its name.
+#[inline(never)]
+fn measured_region(work: &mut dyn FnMut()) {
+    black_box(&work);
+    work();
+    black_box(&work);
 }
