@@ -277,6 +277,7 @@ fn exactly_one_of_three_redeems_a_token() {
             tool: "pay".to_owned(),
             arguments: "{}".to_owned(),
             expires_at: 0,
+            reasons: Vec::new(),
             seal: String::new(),
         };
         let request = ApprovalRequest::new(&pending, Duration::from_secs(10 * 60));
