@@ -1,6 +1,6 @@
 //! API keys: fixed or from a callback, wiped from memory, and left out of every text.
 
-use crate::callback::{CallbackError, SingleFlight, run_callback};
+use crate::callback::{SingleFlight, run_callback};
 use crate::sanitize;
 use parking_lot::Mutex;
 use std::fmt;
@@ -194,14 +194,7 @@ impl KeyCallback {
         let this = Arc::clone(self);
         let provided = run_callback(async move { (this.ask)().await })
             .await
-            .map_err(|error| {
-                let kind = if error == CallbackError::Timeout {
-                    ToolError::transient
-                } else {
-                    ToolError::internal
-                };
-                kind(format!("the callback for the API key {error}"))
-            })??;
+            .map_err(|error| error.of("the callback for the API key"))??;
         if provided.key.expose().is_empty() {
             return Err(ToolError::auth(
                 "the callback for the API key provided an empty key",

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tool_core::trace;
+use tool_core::{ToolError, trace};
 
 /// Longest time that a callback may take.
 const CALLBACK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,6 +20,17 @@ pub enum CallbackError {
     /// The callback panicked.
     #[error("panicked; the log has the message")]
     Panic,
+}
+
+impl CallbackError {
+    /// Returns the error of a request that needs the result of a callback, which `callback` names.
+    pub fn of(self, callback: &str) -> ToolError {
+        let kind = match self {
+            Self::Timeout => ToolError::transient,
+            Self::Panic => ToolError::internal,
+        };
+        kind(format!("{callback} {self}"))
+    }
 }
 
 /// Runs a callback in a task of its own, which ends with the returned future.

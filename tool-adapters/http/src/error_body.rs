@@ -1,6 +1,23 @@
 //! The message in the body of an error of a model's server.
 
 use serde_json::Value;
+use tool_core::ErrorKind;
+
+/// Returns the kind of an error by the code that a provider gives it. `None` if the code does not
+/// tell.
+pub fn kind_of_code(code: &str) -> Option<ErrorKind> {
+    let code = code.to_ascii_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
+    if has(&["rate_limit", "resource_exhausted", "throttl", "429"]) {
+        Some(ErrorKind::RateLimit)
+    } else if has(&["auth", "permission", "api_key", "accessdenied"]) {
+        Some(ErrorKind::Auth)
+    } else if has(&["validation"]) {
+        Some(ErrorKind::Permanent)
+    } else {
+        None
+    }
+}
 
 /// Returns the message in an error's body, in any of the providers' forms.
 pub fn error_message(body: &[u8]) -> String {

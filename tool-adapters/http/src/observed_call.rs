@@ -1,11 +1,11 @@
 //! The span of a request that another client sends to a model, with what the bytes of its answer tell.
 
 use crate::api_key::log_excerpt;
-use crate::error_body::error_message;
+use crate::error_body::{error_message, kind_of_code};
 use crate::observer::Observer;
 use tool_adapters_providers::ProtocolError;
-use tool_core::ToolError;
 use tool_core::trace::{self, SpanHandle, SpanKind, WithSpan};
+use tool_core::{ErrorKind, ToolError};
 
 /// Maximum number of bytes that are read of an error's body.
 const MAX_ERROR_BODY: usize = 64 * 1024;
@@ -39,6 +39,9 @@ enum CallEnd {
 impl ObservedCall {
     /// Opens a span where tool calls have one. Returns `None` without spans, and for a request that does not go to a model.
     pub fn begin(method: &str, url: &str, body: &[u8]) -> Option<Self> {
+        if !trace::is_wanted() {
+            return None;
+        }
         let mut observer = Observer::for_url(method, url)?;
         observer.request(body);
         let model = observer.requested_model().unwrap_or_default().to_owned();
@@ -149,14 +152,12 @@ fn failed_answer(error: &ProtocolError) -> ToolError {
     };
     let code = code.as_deref().unwrap_or_default().to_ascii_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
-    if has(&["rate_limit", "resource_exhausted", "throttl", "429"]) {
-        ToolError::rate_limit(message)
-    } else if has(&["auth", "permission", "api_key"]) {
-        ToolError::auth(message)
-    } else if has(&["invalid", "not_found", "unsupported"]) {
-        ToolError::permanent(message)
-    } else {
-        ToolError::transient(message)
+    let is_permanent = has(&["invalid", "not_found", "unsupported"]);
+    match kind_of_code(&code) {
+        Some(ErrorKind::RateLimit) => ToolError::rate_limit(message),
+        Some(ErrorKind::Auth) => ToolError::auth(message),
+        None if !is_permanent => ToolError::transient(message),
+        _ => ToolError::permanent(message),
     }
 }
 

@@ -260,10 +260,16 @@ impl ModelAccess {
         self.known_region.get().map(String::as_str)
     }
 
+    /// Returns true if requests are signed with credentials, and have no key.
+    #[cfg(feature = "aws")]
+    pub(crate) fn is_signed(&self) -> bool {
+        self.aws.is_some() && self.api_key.is_none()
+    }
+
     /// Returns the signer of a request, once the region and the credentials are known. `None` for requests with a key.
     #[cfg(feature = "aws")]
     pub(crate) async fn signer(&self, server: &Server) -> Result<Option<RequestSigner>, ToolError> {
-        let signs = self.api_key.is_none() && !self.is_replayed;
+        let signs = self.is_signed() && !self.is_replayed;
         let Some(credentials) = self.aws.as_ref().filter(|_| signs) else {
             return Ok(None);
         };

@@ -52,6 +52,8 @@ pub use record::{NodeState, SpanEnd, SpanError, SpanKind, SpanRecord, SpanStatus
 pub use redaction::Redaction;
 pub use report::html::WATERFALL_CSS;
 pub use report::tree::{Report, SpanNode};
+#[doc(hidden)]
+pub use span::is_wanted;
 pub use spans::{
     SpanHandle, agent, attribute, collector, export, http, import, in_current_span,
     in_current_span_sync, in_scope, llm, report, section, try_agent, try_http, try_llm,

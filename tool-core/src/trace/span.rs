@@ -424,7 +424,7 @@ impl NewSpan {
 /// Returns whether calls have spans here: inside another span, once the process's collector is
 /// started, or if a `tracing` subscriber listens.
 #[inline]
-pub(crate) fn is_wanted() -> bool {
+pub fn is_wanted() -> bool {
     cfg!(feature = "trace")
         && (is_started() || LevelFilter::current() >= Level::INFO || is_inside_span())
 }

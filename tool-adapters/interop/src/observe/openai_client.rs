@@ -10,7 +10,7 @@ use reqwest::{Body, Response, ResponseBuilderExt};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tool_adapters_http::observed_call::ObservedCall;
-use tool_core::ToolError;
+use tool_core::{ToolError, trace};
 use tower::{Layer, Service};
 
 /// Gives each model call of a client a span, as our own models have one: with its model, usage, cost, error and time.
@@ -114,6 +114,10 @@ where
 
 /// Opens the span of a request to a model.
 async fn begin(request: &HttpRequestFactory) -> Option<ObservedCall> {
+    // Building it converts the body once more, such as the form of an upload.
+    if !trace::is_wanted() {
+        return None;
+    }
     let request = request.build().await.ok()?;
     let body = request.body().and_then(Body::as_bytes).unwrap_or_default();
     ObservedCall::begin(request.method().as_str(), request.url().as_str(), body)

@@ -119,12 +119,14 @@ impl Endpoint {
         let hidden = access.hidden(key.as_ref(), &base);
         #[cfg(feature = "aws")]
         let hidden = match &signer {
-            Some(signer) => {
-                escape_path(&mut url);
-                hidden.hiding(signer.secrets())
-            }
+            Some(signer) => hidden.hiding(signer.secrets()),
             None => hidden,
         };
+        #[cfg(feature = "aws")]
+        if access.is_signed() {
+            // A replay, too, has the path of a request that was signed.
+            escape_path(&mut url);
+        }
         Ok(Self {
             url,
             headers,

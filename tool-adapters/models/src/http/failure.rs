@@ -5,10 +5,10 @@ use reqwest::header::{HeaderMap, LOCATION};
 use std::error::Error;
 use std::time::Duration;
 use tool_adapters_http::api_key::{ApiKey, excerpt};
-use tool_adapters_http::error_body::error_message;
+use tool_adapters_http::error_body::{error_message, kind_of_code};
 use tool_adapters_http::retry_after::delay_of_error;
 use tool_adapters_providers::ProtocolError;
-use tool_core::ToolError;
+use tool_core::{ErrorKind, ToolError};
 
 /// The header in which AWS names the kind of an error.
 const AWS_ERROR_TYPE: &str = "x-amzn-errortype";
@@ -181,16 +181,13 @@ impl RequestFailure {
         let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
         let retry = retry_after.map_or(RetryAdvice::Backoff, RetryAdvice::After);
         let message = with_delay(message, retry);
-        if has(&["rate_limit", "resource_exhausted", "throttl", "429"]) {
-            Self::new(ToolError::rate_limit(message), retry)
-        } else if has(&["auth", "permission", "api_key", "accessdenied"]) {
-            Self::permanent(ToolError::auth(message))
-        } else if has(&["validation"]) {
-            Self::permanent(ToolError::permanent(message))
-        } else if has(TRANSIENT) || matches!(code.as_str(), "error" | "other" | "load" | "unload") {
-            Self::new(ToolError::transient(message), retry)
-        } else {
-            Self::permanent(ToolError::permanent(message))
+        let is_transient =
+            has(TRANSIENT) || matches!(code.as_str(), "error" | "other" | "load" | "unload");
+        match kind_of_code(&code) {
+            Some(ErrorKind::RateLimit) => Self::new(ToolError::rate_limit(message), retry),
+            Some(ErrorKind::Auth) => Self::permanent(ToolError::auth(message)),
+            None if is_transient => Self::new(ToolError::transient(message), retry),
+            _ => Self::permanent(ToolError::permanent(message)),
         }
     }
 }

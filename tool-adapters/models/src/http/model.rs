@@ -550,13 +550,8 @@ impl ProviderModel<HttpTransport> {
             span.fail_with(&failure.error);
             let is_refused =
                 failure.error.kind() == ErrorKind::Auth && !self.transport.has_shown_output;
-            let is_forgotten = self.access.forget_key(endpoint.key.as_ref());
-            #[cfg(feature = "aws")]
-            let is_forgotten = is_forgotten
-                || endpoint
-                    .signer
-                    .is_some_and(|signer| signer.forget_refused(&failure));
-            if is_refused && is_forgotten && !is_renewed {
+            // Only a refusal tells that a key is of no use.
+            if is_refused && self.forget_access(&endpoint, &failure) && !is_renewed {
                 is_renewed = true;
                 continue;
             }
@@ -570,6 +565,20 @@ impl ProviderModel<HttpTransport> {
             tracing::warn!(provider = %self.provider, error = %failure.error, ?delay, "retrying a request to a model");
             sleep(delay).await;
         }
+    }
+
+    /// Forgets the key or the credentials that a server has refused. Returns true if the next
+    /// request may have others.
+    #[cfg_attr(not(feature = "aws"), expect(unused_variables))]
+    fn forget_access(&self, endpoint: &Endpoint, failure: &RequestFailure) -> bool {
+        let is_forgotten = self.access.forget_key(endpoint.key.as_ref());
+        #[cfg(feature = "aws")]
+        let is_forgotten = is_forgotten
+            || endpoint
+                .signer
+                .as_ref()
+                .is_some_and(|signer| signer.forget_refused(failure));
+        is_forgotten
     }
 
     fn retry_delay(&self, failure: &RequestFailure, failed: u32) -> Option<std::time::Duration> {

@@ -72,6 +72,13 @@ async fn valid_key_is_used_again() {
 }
 
 #[tokio::test]
+async fn valid_key_outlives_a_failed_attempt() {
+    let answers = vec![Answer::new(500, &[], "{}"), hello()];
+    let (keys, error) = keys(answers, Duration::from_secs(3_600), 1).await;
+    assert_eq!((keys, error), (vec!["key-1".into(), "key-1".into()], None));
+}
+
+#[tokio::test]
 async fn refused_key_is_replaced_once() {
     let refused = || Answer::new(401, &[], "{}");
     let valid_for = Duration::from_secs(3_600);

@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 #[cfg(feature = "aws-config")]
 use tokio::sync::OnceCell;
 use tool_adapters_http::api_key::log_excerpt;
-use tool_adapters_http::callback::{CallbackError, SingleFlight, run_callback};
+use tool_adapters_http::callback::{SingleFlight, run_callback};
 use tool_core::ToolError;
 
 /// The time before their end at which credentials are replaced, so that no request arrives with expired ones.
@@ -141,14 +141,8 @@ impl CredentialsCache {
     async fn ask(self: &Arc<Self>) -> Result<Credentials, ToolError> {
         let this = Arc::clone(self);
         let provided = run_callback(async move { this.source.provide().await }).await;
-        let credentials = provided.map_err(|error| {
-            let kind = if error == CallbackError::Timeout {
-                ToolError::transient
-            } else {
-                ToolError::internal
-            };
-            kind(format!("the provider of AWS credentials {error}"))
-        })??;
+        let credentials =
+            provided.map_err(|error| error.of("the provider of AWS credentials"))??;
 
         let until = match credentials.expiry() {
             Some(expiry) => expiry.checked_sub(MARGIN).unwrap_or(expiry),

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tool_adapters_providers::retry_delay::parse_http_date;
-use tool_core::{ErrorKind, ToolError};
+use tool_core::ToolError;
 
 /// The name of Bedrock in the scope of a signature.
 const SERVICE: &str = "bedrock";
@@ -48,14 +48,12 @@ impl RequestSigner {
         [Some(id), Some(secret), token].into_iter().flatten()
     }
 
-    /// Forgets the credentials if the server has refused them. Returns true if the next request may have others.
+    /// Forgets the credentials with which a request was refused. Returns true if the next request may have others.
     pub(crate) fn forget_refused(&self, failure: &RequestFailure) -> bool {
         // Other credentials of the same role have no other rights.
         let message = failure.error.message().to_ascii_lowercase();
         let is_denied = message.contains("accessdenied");
-        failure.error.kind() == ErrorKind::Auth
-            && !is_denied
-            && self.cache.forget(&self.credentials)
+        !is_denied && self.cache.forget(&self.credentials)
     }
 
     /// Adds the signature of a request to its headers.

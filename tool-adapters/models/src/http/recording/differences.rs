@@ -87,13 +87,16 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
+    /// Returns true if the host ignores differences at this place.
+    fn is_ignored(&self) -> bool {
+        self.ignored
+            .iter()
+            .any(|ignored| ignored.is_at(&self.segments))
+    }
+
     /// Compares two values. The recursion is bounded by the depth of what was recorded.
     fn value(&mut self, recorded: &Value, sent: &Value) {
-        let is_ignored = self
-            .ignored
-            .iter()
-            .any(|ignored| ignored.is_at(&self.segments));
-        if is_ignored || self.found.count >= COUNTED {
+        if self.is_ignored() || self.found.count >= COUNTED {
             return;
         }
         match (recorded, sent) {
@@ -123,11 +126,7 @@ impl Comparison<'_> {
         match (recorded, sent) {
             (Some(recorded), Some(sent)) => self.value(recorded, sent),
             (recorded, sent) => {
-                let is_ignored = self
-                    .ignored
-                    .iter()
-                    .any(|ignored| ignored.is_at(&self.segments));
-                if !is_ignored {
+                if !self.is_ignored() {
                     let shown = |value: Option<&Value>| {
                         value.map_or_else(
                             || "nothing".to_owned(),

@@ -14,7 +14,7 @@ use serde_json::json;
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
 use tool_adapters::agent::{AgentLoop, RetryPolicy};
-use tool_adapters::transport::http::{AwsBedrock, HttpModel};
+use tool_adapters::transport::http::{AwsBedrock, HttpModel, Recording};
 use tool_core::ErrorKind;
 use tool_core::session::Reply;
 
@@ -98,6 +98,24 @@ async fn signed_request_streams_an_answer() {
         sent_path(&requests[0]),
         "/model/eu.amazon.nova-pro-v1%3A0/converse-stream"
     );
+}
+
+#[tokio::test]
+async fn recorded_request_is_replayed_without_credentials() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("signed.json");
+    let server = strict_server(&[ANN], vec![hello()]).await;
+    let recording = Recording::record(&path);
+    let model = bedrock(&server, ANN).converse(MODEL).recording(&recording);
+    let recorded = prompt(model).await;
+    assert_eq!(recorded.text.as_deref(), Some("Hello"), "{recorded:?}");
+    recording.finish().expect("is written");
+
+    let recording = Recording::open(&path).expect("a recording");
+    let model = bedrock(&server, ROLE).converse(MODEL).recording(&recording);
+    let replayed = prompt(model).await;
+    assert_eq!(replayed.text.as_deref(), Some("Hello"), "{replayed:?}");
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[tokio::test]

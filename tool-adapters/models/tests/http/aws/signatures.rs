@@ -5,6 +5,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
+use tool_core::text::hex;
 
 /// Credentials that a server knows.
 #[derive(Clone, Copy)]
@@ -116,11 +117,6 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("any length");
     mac.update(text.as_bytes());
     mac.finalize().into_bytes().to_vec()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    let digits = bytes.iter().map(|byte| format!("{byte:02x}"));
-    digits.collect::<Vec<_>>().concat()
 }
 
 /// Returns the reason for which AWS would refuse a request, with the name of the error.
