@@ -28,6 +28,18 @@ const ACCOUNT_HEADERS: [&str; 6] = [
     "x-ms-client-principal-id",
 ];
 
+/// The list of signed headers, whose names are no secrets.
+const SIGNED_HEADERS: &str = "SignedHeaders=";
+
+/// The words in headers of keys that are no secrets. A body may have them.
+const KNOWN_WORDS: [&str; 5] = [
+    "AWS4-HMAC-SHA256",
+    "Basic",
+    "Bearer",
+    "Credential",
+    "Signature",
+];
+
 /// The beginnings of the ids of accounts in the messages of errors.
 const ACCOUNT_IDS: [&str; 3] = ["org-", "proj_", "acct_"];
 
@@ -70,9 +82,13 @@ impl Secrets {
                 continue;
             }
             self.add(value);
-            // `Bearer sk-1`, and `AWS4-HMAC-SHA256 Credential=.., Signature=..`
-            for word in value.split([' ', ',', '=', ';']) {
-                self.add(word);
+            // `Bearer sk-1`, and `AWS4-HMAC-SHA256 Credential=.., SignedHeaders=.., Signature=..`
+            let parts = value.split([' ', ',']);
+            for part in parts.filter(|part| !part.starts_with(SIGNED_HEADERS)) {
+                let words = part.split(['=', ';']);
+                words
+                    .filter(|word| !KNOWN_WORDS.contains(word))
+                    .for_each(|word| self.add(word));
             }
             self.add_basic(value);
         }
