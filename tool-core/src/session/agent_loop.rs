@@ -29,6 +29,7 @@ use crate::session::unmade_calls::{
 };
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
+use crate::trace::Redaction;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::collections::VecDeque;
@@ -396,11 +397,8 @@ impl OpenReply<'_> {
         if is_paused {
             return self.take_pause(step).await;
         }
-        if is_read {
-            match self.read_form(&mut step).await {
-                FormVerdict::CallsTools => {}
-                verdict => return self.take_form(verdict, step.finish),
-            }
+        if is_read && let Some(verdict) = self.read_form(&mut step).await {
+            return self.take_form(verdict, step.finish);
         }
         if step.calls.is_empty() || choice == ToolChoice::None {
             return self.take_answer(step).await;
@@ -414,12 +412,10 @@ impl OpenReply<'_> {
         }
     }
 
-    /// Reads a typed answer out of a step.
-    async fn read_form(&mut self, step: &mut ModelStep) -> FormVerdict {
+    /// Reads a typed answer out of a step. `None` if the step calls other tools.
+    async fn read_form(&mut self, step: &mut ModelStep) -> Option<FormVerdict> {
         let may_call = self.may_call();
-        let Some(form) = self.form.as_deref_mut() else {
-            return FormVerdict::CallsTools;
-        };
+        let form = self.form.as_deref_mut()?;
         let history = &mut self.history;
         let guards = self.guards.as_mut();
         form.read(self.session, step, history, may_call, guards)
@@ -438,7 +434,7 @@ impl OpenReply<'_> {
             FormVerdict::Failed(error) => Some(self.fail(error)),
             FormVerdict::GivenUp if finish == ReplyFinish::Length => Some(finish),
             FormVerdict::GivenUp => Some(ReplyFinish::Failed),
-            FormVerdict::AskAgain | FormVerdict::CallsTools => {
+            FormVerdict::AskAgain => {
                 self.show_step(None);
                 None
             }
@@ -613,7 +609,9 @@ impl OpenReply<'_> {
         let interrupted = finish == ReplyFinish::Interrupted;
         if let Some(error) = self.reply.error.as_ref().filter(|_| !interrupted) {
             let session = self.session.id.as_str().escape_debug();
-            let message = error.message.escape_debug();
+            // A provider may repeat a key, also that of another account.
+            let message = Redaction::new().text(&error.message);
+            let message = message.escape_debug();
             tracing::warn!(%session, kind = %error.kind, "a reply failed: {message}");
         }
         Reply {
