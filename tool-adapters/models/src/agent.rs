@@ -113,9 +113,8 @@ use tool_core::schemars::JsonSchema;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
     EventSender, Handoffs, History, Keep, Message, MessageLog, Model, ModelInfo, ModelRequest,
-    ModelStep, OpenError, PendingCall, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened,
-    Turn, TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_begun_note,
-    decision_note,
+    ModelStep, OpenError, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened, Turn,
+    TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_begun_note, decision_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{
@@ -793,7 +792,7 @@ impl<M: Model> AgentLoop<M> {
     pub(crate) async fn begin_decision(
         &mut self,
         decision: &Decision,
-    ) -> Result<Option<PendingCall>, Box<ToolResponse>> {
+    ) -> Result<Option<ToolCall>, Box<ToolResponse>> {
         if self.log.is_none() {
             return Ok(None);
         }
@@ -810,12 +809,10 @@ impl<M: Model> AgentLoop<M> {
             Some(log) => log.stored().await,
             None => Ok(()),
         };
+        let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
         match stored {
-            Ok(()) => Ok(Some(pending)),
-            Err(error) => {
-                let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
-                Err(Box::new(self.session().refuse(&call, error)))
-            }
+            Ok(()) => Ok(Some(call)),
+            Err(error) => Err(Box::new(self.session().refuse(&call, error))),
         }
     }
 
@@ -823,14 +820,13 @@ impl<M: Model> AgentLoop<M> {
     fn end_decision(
         &mut self,
         decision: &Decision,
-        begun: Option<PendingCall>,
+        begun: Option<ToolCall>,
         response: ToolResponse,
     ) -> ToolResponse {
-        if let Some(pending) = begun
+        if let Some(call) = begun
             && response.meta().tool().is_empty()
             && let Some(error) = response.error()
         {
-            let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
             let missed = ToolError::conflict(error.message.clone());
             let missed = self.session().refuse(&call, missed);
             self.note_decision(decision, missed);

@@ -37,8 +37,6 @@ pub(crate) struct AnswerForm {
 
 /// The part of a step that concerns the answer.
 pub(crate) enum FormVerdict {
-    /// The step calls other tools.
-    CallsTools,
     /// The answer was wrong, and the model is asked again.
     AskAgain,
     /// The answer was taken.
@@ -128,8 +126,8 @@ impl AnswerForm {
     }
 
     /// Takes the answer out of a step, and writes it to the history. Leaves the calls in a step
-    /// that calls other tools, if it may make some: the model then answers when it has their
-    /// results.
+    /// that calls other tools, if it may make some, and returns `None`: the model then answers when
+    /// it has their results.
     pub(crate) async fn read(
         &mut self,
         session: &Arc<SessionInner>,
@@ -137,23 +135,23 @@ impl AnswerForm {
         history: &mut LoggedHistory<'_>,
         may_call: bool,
         guards: Option<&mut ReplyGuards<'_>>,
-    ) -> FormVerdict {
+    ) -> Option<FormVerdict> {
         let has_answer = step.calls.iter().any(|call| self.takes(call));
         let has_others = step.calls.iter().any(|call| !self.takes(call));
         if has_others && may_call {
-            return FormVerdict::CallsTools;
+            return None;
         }
         // No guard sees the parts before the answer.
         history.discard_drafts();
         if has_answer {
-            return self.read_calls(session, step, history, guards).await;
+            return Some(self.read_calls(session, step, history, guards).await);
         }
         if has_others {
             // They are ignored, and the provider's raw turn would bring them into the history.
             step.calls.clear();
             step.native = None;
         }
-        self.read_text(step, history, guards).await
+        Some(self.read_text(step, history, guards).await)
     }
 
     /// Reads an answer that was given as a call. If it is wrong, every call of the step gets a

@@ -83,7 +83,7 @@ impl PendingCall {
     /// are escaped. [`payload`](Self::payload) shows the rest of what was shortened, and
     /// [`digest`](Self::digest) identifies it.
     pub fn summary(&self) -> String {
-        summary_of(&self.tool, &self.arguments)
+        summary_of(&self.tool, &self.argument_lines())
     }
 
     /// Returns the arguments for a form, one a line, `name: value`, shortened as in the summary. After
@@ -152,10 +152,9 @@ impl PendingCall {
     }
 }
 
-/// Describes a call to a person.
-pub(crate) fn summary_of(tool: &str, arguments: &str) -> String {
-    let arguments = argument_lines(arguments).join(", ");
-    format!("{}({arguments})", escape_invisible(tool))
+/// Describes a call to a person, by the lines of its arguments.
+pub(crate) fn summary_of(tool: &str, lines: &[String]) -> String {
+    format!("{}({})", escape_invisible(tool), lines.join(", "))
 }
 
 /// Returns the digest of a call with canonical arguments.
@@ -379,20 +378,23 @@ impl Signer {
         (id == pending.id && self.alias_proof(&token).verify_slice(&proof).is_ok()).then_some(token)
     }
 
-    /// Returns the seal of a call, which proves that the call is as it was requested. It is kept
+    /// Returns the seal of the call with a token, which proves that the call is as it was requested. It is kept
     /// beside the call, so unlike a token it must approve nothing.
-    pub(crate) fn seal(&self, pending: &PendingCall) -> String {
-        hex(&self.seal_proof(pending).finalize().into_bytes())
+    pub(crate) fn seal(&self, token: &str) -> String {
+        hex(&self.seal_proof(token).finalize().into_bytes())
     }
 
-    /// Returns true if a call that a store has given is as it was requested here.
-    pub(crate) fn is_sealed(&self, pending: &PendingCall) -> bool {
+    /// Returns the token of a call that a store has given. `None` if the call is not as it was
+    /// requested here.
+    pub(crate) fn sealed_token(&self, pending: &PendingCall) -> Option<String> {
         let mut seal = [0; PROOF];
-        decode_hex(&pending.seal, &mut seal) && self.seal_proof(pending).verify_slice(&seal).is_ok()
+        let token = self.sign(pending);
+        let is_sealed = decode_hex(&pending.seal, &mut seal)
+            && self.seal_proof(&token).verify_slice(&seal).is_ok();
+        is_sealed.then_some(token)
     }
 
-    fn seal_proof(&self, pending: &PendingCall) -> Hmac<Sha256> {
-        let token = self.sign(pending);
+    fn seal_proof(&self, token: &str) -> Hmac<Sha256> {
         self.0.clone().chain_update(SEAL).chain_update(token)
     }
 
@@ -410,9 +412,7 @@ impl Signer {
     fn proof_of_grant(&self, parts: &[&str]) -> Hmac<Sha256> {
         let mut proof = self.0.clone().chain_update(GRANT);
         for part in parts {
-            // The length goes first, so that no character can move from one part to the next.
-            proof.update(&(part.len() as u64).to_be_bytes());
-            proof.update(part.as_bytes());
+            add_text(&mut proof, part);
         }
         proof
     }
@@ -454,21 +454,25 @@ impl Signer {
             tool,
             arguments,
         ] {
-            // The length goes first, so that no character can move from one field to the next.
-            proof.update(&(text.len() as u64).to_be_bytes());
-            proof.update(text.as_bytes());
+            add_text(&mut proof, text);
         }
         proof.update(&turn.to_be_bytes());
         proof.update(&expires_at.to_be_bytes());
         // A call without reasons is signed as before there were any.
         for ApprovalReason { source, text } in reasons {
             for text in [source.as_str(), text] {
-                proof.update(&(text.len() as u64).to_be_bytes());
-                proof.update(text.as_bytes());
+                add_text(&mut proof, text);
             }
         }
         proof
     }
+}
+
+/// Adds a text to a proof. The length goes first, so that no character can move from one text to
+/// the next.
+fn add_text(proof: &mut Hmac<Sha256>, text: &str) {
+    proof.update(&(text.len() as u64).to_be_bytes());
+    proof.update(text.as_bytes());
 }
 
 /// The beginnings of the notes that an application adds to a conversation.

@@ -279,7 +279,7 @@ pub(crate) struct AuditFacts<'a> {
     pub(crate) began: CallInstant,
     /// The approval of the call, if a person has given one.
     pub(crate) approval: Option<&'a ApprovedCall<'a>>,
-    /// The reasons for which the call waits for a person.
+    /// The reasons for which the call waits or has waited for a person.
     pub(crate) reasons: &'a [ApprovalReason],
     pub(crate) redaction: &'a Redaction,
 }
@@ -296,25 +296,19 @@ pub(crate) struct ApprovedCall<'a> {
     pub(crate) tool: &'a str,
     /// The arguments with which it runs.
     pub(crate) arguments: &'a str,
-    pub(crate) redaction: &'a Redaction,
 }
 
 impl ApprovedCall<'_> {
     /// Returns the decision as the audit log has it.
-    pub(crate) fn decision(&self) -> CallDecision {
+    pub(crate) fn decision(&self, redaction: &Redaction) -> CallDecision {
         let asked = self.approval.and_then(|approval| approval.asked.as_deref());
-        let change = asked
-            .map(|asked| ChangedArguments::new(self.tool, asked, self.arguments, self.redaction));
+        let change =
+            asked.map(|asked| ChangedArguments::new(self.tool, asked, self.arguments, redaction));
         CallDecision {
             change,
             grant: self.grant.cloned(),
             ..CallDecision::new(true, self.by)
         }
-    }
-
-    /// Returns the reasons for which the call waited.
-    pub(crate) fn reasons(&self) -> &[ApprovalReason] {
-        self.approval.map_or(&[], |approval| &approval.reasons)
     }
 }
 
@@ -422,15 +416,10 @@ impl AuditLog {
 
 #[cold]
 fn approval_details(call: &AuditFacts<'_>) -> Box<AuditDetails> {
-    let of_approval = call.approval.map_or(&[][..], ApprovedCall::reasons);
-    let reasons = if call.reasons.is_empty() {
-        of_approval
-    } else {
-        call.reasons
-    };
+    let approved = call.approval;
     Box::new(AuditDetails {
-        decision: call.approval.map(ApprovedCall::decision),
-        reasons: redacted_reasons(reasons, call.redaction),
+        decision: approved.map(|approved| approved.decision(call.redaction)),
+        reasons: redacted_reasons(call.reasons, call.redaction),
         ..AuditDetails::default()
     })
 }

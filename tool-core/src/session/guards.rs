@@ -11,7 +11,6 @@ use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::timeout;
 
 /// The host's checks of what a user says and of what a model answers, for
 /// [`RuntimeBuilder::guards`](super::RuntimeBuilder::guards). They run in the order in which they
@@ -406,14 +405,8 @@ impl Guards {
         checking: impl Future<Output = Result<V, ToolError>>,
     ) -> Result<V, ToolError> {
         let checking = AssertUnwindSafe(checking).catch_unwind();
-        // Without a timer nothing ends a guard that takes too long.
-        let ended = if timer::check().is_ok() {
-            timeout(self.time_limit, checking).await
-        } else {
-            Ok(checking.await)
-        };
         let limit = self.time_limit;
-        match ended {
+        match timer::at_most(limit, checking).await {
             Ok(Ok(verdict)) => verdict,
             Ok(Err(_)) => {
                 tracing::error!("a guard of {part} panicked");

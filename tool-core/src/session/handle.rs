@@ -18,6 +18,7 @@ use crate::session::message::Message;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{Model, ToolChoice};
 use crate::session::notes::{decision_note, open_decisions};
+use crate::session::pipeline::confirm::ApprovedArguments;
 use crate::session::pipeline::journal::recovered_end;
 use crate::session::pipeline::{confirm, entry, granted, step, without_tool};
 use crate::session::policy::Policy;
@@ -470,58 +471,65 @@ impl Session {
     }
 
     async fn run_approved(&self, token: &str, how: ApprovedRun<'_>) -> ToolResponse {
-        let approved = async {
-            let pending = confirm::pending_call(&self.0, token).await?;
-            confirm::check_tools(&self.0, &pending)?;
-            if how.grant.is_some() {
-                granted::check_allowed(&self.0, &pending.tool)?;
-            }
-            let run = match confirm::approved_arguments(&self.0, &pending, how.arguments) {
-                Ok(run) => run,
-                Err(refused) => return Ok(*refused),
-            };
-            let PendingCall {
-                id,
-                call_id,
-                tool,
-                reasons,
-                ..
-            } = pending;
-            let changed = run.asked.is_some().then(|| run.text.clone());
-            let approval = Approval {
-                requests: &self.0.runtime.approvals,
-                id: id.into(),
-            };
-            let given = CallApproval {
-                id: Arc::clone(&approval.id),
-                by: how.person.into(),
-                reasons: reasons.into(),
-                asked: run.asked,
-                grant: how.grant,
-            };
-            let mut call = ToolCall::new(call_id, tool, run.text)
-                .approved(given)
-                .with_handlers(how.handlers);
-            if let Some(events) = how.events {
-                call = events.begin(&call);
-            }
-            let shown = how.events.map(|events| (events, call.clone()));
-            let mut response = entry::call(&self.0, call).await;
-            if changed.is_some() {
-                response.optional_meta().changed_arguments = changed;
-            }
-            if let Some((events, call)) = shown {
-                let wanted = confirm::wanted_approvals(&self.0, &response).await;
-                events.result(&call, &response, wanted);
-            }
-            if let Some(waiter) = approval.take_waiter() {
-                waiter.answer(&response);
-            }
-            Ok(response)
+        let gives_grant = how.grant.is_some();
+        let approvable = self.approvable(token, how.arguments, gives_grant).await;
+        let ApprovableCall { pending, run } = match approvable {
+            Ok(call) => call,
+            Err(refused) => return *refused,
         };
-        approved
-            .await
-            .unwrap_or_else(confirm::response_without_call)
+        let PendingCall {
+            id,
+            call_id,
+            tool,
+            reasons,
+            ..
+        } = pending;
+        let approval = Approval {
+            requests: &self.0.runtime.approvals,
+            id: id.into(),
+        };
+        let given = CallApproval {
+            id: Arc::clone(&approval.id),
+            by: how.person.into(),
+            reasons: reasons.into(),
+            asked: run.asked,
+            grant: how.grant,
+        };
+        let mut call = ToolCall::new(call_id, tool, run.text)
+            .approved(given)
+            .with_handlers(how.handlers);
+        if let Some(events) = how.events {
+            call = events.begin(&call);
+        }
+        let shown = how.events.map(|events| (events, call.clone()));
+        let response = entry::call(&self.0, call).await;
+        if let Some((events, call)) = shown {
+            let wanted = confirm::wanted_approvals(&self.0, &response).await;
+            events.result(&call, &response, wanted);
+        }
+        if let Some(waiter) = approval.take_waiter() {
+            waiter.answer(&response);
+        }
+        response
+    }
+
+    /// Returns the call that waits under a token, if a person may approve it with these arguments
+    /// and perhaps a grant.
+    async fn approvable(
+        &self,
+        token: &str,
+        arguments: Option<&str>,
+        gives_grant: bool,
+    ) -> Result<ApprovableCall, Box<ToolResponse>> {
+        let refused = |error| Box::new(confirm::response_without_call(error));
+        let pending = confirm::pending_call(&self.0, token).await;
+        let pending = pending.map_err(refused)?;
+        confirm::check_tools(&self.0, &pending).map_err(refused)?;
+        if gives_grant {
+            granted::check_allowed(&self.0, &pending.tool).map_err(refused)?;
+        }
+        let run = confirm::approved_arguments(&self.0, &pending, arguments)?;
+        Ok(ApprovableCall { pending, run })
     }
 
     /// Answers a call that was not approved with `DENIED`.
@@ -588,19 +596,20 @@ impl Session {
     /// # Errors
     ///
     /// The response that [`decide`](Self::decide) would give, if the decision cannot be carried
-    /// out: no call waits under its token, or its arguments are invalid.
+    /// out: no call waits under its token, the tools have changed, its arguments are invalid, or its
+    /// grant may not be given.
     pub async fn check_decision(
         &self,
         decision: &Decision,
     ) -> Result<PendingCall, Box<ToolResponse>> {
-        let pending = confirm::pending_call(&self.0, decision.token()).await;
-        let pending = pending.map_err(|error| Box::new(confirm::response_without_call(error)))?;
+        let token = decision.token();
         if decision.is_approval() {
-            confirm::check_tools(&self.0, &pending)
-                .map_err(|error| Box::new(confirm::response_without_call(error)))?;
-            confirm::approved_arguments(&self.0, &pending, decision.arguments())?;
+            let gives_grant = decision.grant().is_some();
+            let approvable = self.approvable(token, decision.arguments(), gives_grant);
+            return Ok(approvable.await?.pending);
         }
-        Ok(pending)
+        let pending = confirm::pending_call(&self.0, token).await;
+        pending.map_err(|error| Box::new(confirm::response_without_call(error)))
     }
 
     /// Returns the call that waits under a token, for a person who wants to read all of it:
@@ -900,6 +909,12 @@ struct ApprovedRun<'a> {
     arguments: Option<&'a str>,
     /// The calls beyond this one that the person has approved.
     grant: Option<GrantTerms>,
+}
+
+/// A call that a person may approve.
+struct ApprovableCall {
+    pending: PendingCall,
+    run: ApprovedArguments,
 }
 
 impl fmt::Debug for Session {

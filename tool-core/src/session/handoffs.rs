@@ -101,10 +101,8 @@ impl HandoffAgent {
         let Some(own) = &self.tools else {
             return true;
         };
-        let is_added =
-            |index| session.tools.is_control_tool(index) || session.tools.is_search(index);
-        let found = session.tools.find(tool);
-        own.names.contains(tool) || found.is_some_and(|(index, _)| is_added(index))
+        let is_added = |(index, _)| session.tools.is_own(index);
+        own.names.contains(tool) || session.tools.find(tool).is_some_and(is_added)
     }
 
     /// Returns the provider tools of the session that the agent sees. `None` for all.

@@ -97,13 +97,12 @@ impl Runtime {
         let page = self.0.store.approvals_of(principal, after, limit).await?;
 
         let signer = &self.0.signer;
-        let is_own = |call: &PendingCall| {
-            call.principal == principal && !call.is_stale() && signer.is_sealed(call)
-        };
+        let is_own = |call: &PendingCall| call.principal == principal && !call.is_stale();
         let mut calls = Vec::new();
         for call in page.calls.into_iter().filter(is_own) {
-            let token = signer.sign(&call);
-            calls.push(PendingApproval { call, token });
+            if let Some(token) = signer.sealed_token(&call) {
+                calls.push(PendingApproval { call, token });
+            }
         }
         Ok(PendingApprovals {
             calls,

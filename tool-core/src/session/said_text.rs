@@ -12,14 +12,13 @@ pub(crate) struct SaidText {
 impl SaidText {
     /// Adds the text of a step. The parts of a paused answer are one text.
     pub(crate) fn add(&mut self, text: Option<&str>, is_paused: bool) {
-        let mut whole = std::mem::take(&mut self.paused);
-        whole.push_str(text.unwrap_or_default());
+        let Some(whole) = self.whole(text) else {
+            return;
+        };
         if is_paused {
             self.paused.clone_from(&whole);
         }
-        if !whole.is_empty() {
-            self.last = Some(whole);
-        }
+        self.last = Some(whole);
     }
 
     /// Holds a part of a paused answer back.

@@ -3,8 +3,10 @@
 use crate::call::ToolError;
 use std::cell::Cell;
 use std::panic::catch_unwind;
+use std::time::Duration;
 use tokio::runtime::{Handle, Id};
-use tokio::time::{Instant, Sleep, sleep_until};
+use tokio::time::error::Elapsed;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 thread_local! {
     /// The runtime of this thread that was found to have no timer.
@@ -36,6 +38,18 @@ pub(crate) fn until(end: Instant) -> Result<Sleep, ToolError> {
         WITHOUT_TIMER.set(Some(runtime.id()));
         has_no_timer()
     })
+}
+
+/// Waits for work, at most for a time. Without a timer nothing ends work that takes too long.
+pub(crate) async fn at_most<T>(
+    limit: Duration,
+    work: impl Future<Output = T>,
+) -> Result<T, Elapsed> {
+    if check().is_ok() {
+        timeout(limit, work).await
+    } else {
+        Ok(work.await)
+    }
 }
 
 /// Checks that a call may wait.

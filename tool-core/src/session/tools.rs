@@ -90,7 +90,7 @@ impl SessionTools {
         index >= self.first_control_tool
     }
 
-    /// Returns true if the session has added the tool itself, so that no person approves its calls.
+    /// Returns true if the session has added the tool itself.
     #[inline]
     pub(crate) fn is_own(&self, index: usize) -> bool {
         self.is_control_tool(index) || self.is_search(index)

@@ -3,6 +3,7 @@
 use crate::support::{Counter, call, kind, message, text, tools};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 use tool_core::call::ResultForm;
 use tool_core::session::{AgentStream, CallOutcome, Decision, HookedCall, Reply, decision_note};
 use tool_core::trace::Redaction;
@@ -40,6 +41,27 @@ async fn ask(session: &Session, arguments: Value) -> String {
 async fn approve(session: &Session, token: &str, arguments: Value) -> ToolResponse {
     let decision = Decision::approve(token).with_arguments(arguments).by("ada");
     session.decide(&decision, None).await
+}
+
+// R-C6
+#[tokio::test]
+async fn hook_after_the_call_reads_the_changed_arguments() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let hook = Arc::clone(&seen);
+    let note = async move |_: HookedCall<'_>, response: &mut ToolResponse| {
+        let changed = response.meta().changed_arguments().map(str::to_owned);
+        hook.lock().expect("no panic").push(changed);
+    };
+    let runtime = Runtime::builder(tools![Shop::default()])
+        .after(note)
+        .build();
+    let runtime = runtime.expect("a runtime");
+    let session = runtime.session("s-1", Mode::Text).await.expect("a session");
+    let token = ask(&session, json!({"cents": 90_000})).await;
+    let done = approve(&session, &token, json!({"cents": 450})).await;
+    assert!(done.is_ok(), "{done:?}");
+    let changed = r#"{"cents":450}"#.to_owned();
+    assert_eq!(*seen.lock().expect("no panic"), [None, Some(changed)]);
 }
 
 // R-C6

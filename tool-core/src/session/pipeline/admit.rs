@@ -343,7 +343,7 @@ impl<'a> AdmissionGate<'a> {
     fn asked_reasons(&self, text: &str) -> Vec<ApprovalReason> {
         let call = self.call;
         let mut reasons = Vec::new();
-        if call.session.tools.is_own(call.index) || call.request.approval().is_some() {
+        if call.asks_no_one() {
             return reasons;
         }
         call.tool.add_approval_reasons(text, &mut reasons);

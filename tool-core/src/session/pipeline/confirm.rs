@@ -8,6 +8,7 @@ use crate::session::agent_event::ApprovalWanted;
 use crate::session::approval_requests::Outcome;
 use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
+    summary_of,
 };
 use crate::session::grants::GrantVerdict;
 use crate::session::hooks::{HookedCall, HookedDecision};
@@ -291,8 +292,9 @@ pub(crate) async fn request_approval(
         reasons: bounded(reasons),
         seal: String::new(),
     };
+    let token = session.runtime.signer.sign(&pending);
     let pending = PendingCall {
-        seal: session.runtime.signer.seal(&pending),
+        seal: session.runtime.signer.seal(&token),
         ..pending
     };
     let request = ApprovalRequest::new(&pending, lifetime).limits(policy.approvals);
@@ -315,11 +317,12 @@ pub(crate) async fn request_approval(
             return call.responses().fail(ToolError::transient(message));
         }
     };
+    let lines = pending.argument_lines();
     let confirmation = Confirmation {
-        token: session.runtime.signer.sign(&pending),
+        token,
         tool: pending.tool.clone(),
-        summary: pending.summary(),
-        arguments: pending.argument_lines(),
+        summary: summary_of(&pending.tool, &lines),
+        arguments: lines,
         reasons: pending.reasons.clone(),
         digest: pending.digest(),
         expires_at: format!("{expires:.0}"),

@@ -142,6 +142,12 @@ impl<'a> GovernedCall<'a> {
             .get()
     }
 
+    /// Returns true if no person is asked about the call: a person has approved it, or the session
+    /// has added the tool itself.
+    pub(crate) fn asks_no_one(&self) -> bool {
+        self.session.tools.is_own(self.index) || self.request.approval().is_some()
+    }
+
     /// Returns the person who has approved the call, or calls like it.
     pub(crate) fn approved_by(&self) -> Option<&Arc<str>> {
         let of_call = self.request.approval().map(|approval| &approval.by);

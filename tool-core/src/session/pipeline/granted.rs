@@ -1,6 +1,7 @@
 //! Grants: taking one with an approval, and running calls that one covers.
 
 use crate::call::ToolError;
+use crate::call::approval_form::argument_lines;
 use crate::call::error::ErrorKind;
 use crate::call::tool_call::{CallApproval, GrantTerms};
 use crate::schema::timestamp::Timestamp;
@@ -174,7 +175,7 @@ fn new_grant(
         tool: tool.to_owned(),
         scope: GrantScope::of(terms),
         digest: call_digest(tool, &arguments),
-        summary: summary_of(tool, &arguments),
+        summary: summary_of(tool, &argument_lines(&arguments)),
         version: session.tools.version.to_string(),
         settings: session.tools.context.agent_settings().to_owned(),
         by: approval.by.to_string(),

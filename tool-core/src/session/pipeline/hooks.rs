@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// The time that a hook may take after the deadline of a call or request, or after its response.
 const HOOK_GRACE: Duration = Duration::from_secs(1);
@@ -51,8 +51,7 @@ pub(crate) async fn approval_reasons(
 ) -> Result<Vec<ApprovalReason>, ToolError> {
     let mut reasons = Vec::new();
     let hooks = &call.session.runtime.hooks;
-    let is_own = call.session.tools.is_own(call.index);
-    if hooks.is_empty() || is_own || call.request.approval().is_some() {
+    if hooks.is_empty() || call.asks_no_one() {
         return Ok(reasons);
     }
     let asking = async {
@@ -128,13 +127,7 @@ pub(crate) async fn after(
     for hook in &session.runtime.hooks {
         let run = AssertUnwindSafe(async { hook.after(call, response).await }).catch_unwind();
         let tool = call.tool.name().escape_debug();
-        // Without a timer nothing ends a hook that takes too long.
-        let ended = if timer::check().is_ok() {
-            timeout(HOOK_GRACE, run).await
-        } else {
-            Ok(run.await)
-        };
-        match ended {
+        match timer::at_most(HOOK_GRACE, run).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => tracing::error!(%tool, "a hook panicked after the call"),
             Err(_) => tracing::error!(%tool, "a hook after the call took too long"),

@@ -155,6 +155,12 @@ fn count(
                 std::mem::take(&mut *confirmations.lock());
         }
     }
+    if let Some(approval) = call.request.approval()
+        && approval.asked.is_some()
+    {
+        let arguments = call.request.arguments().to_owned();
+        response.optional_meta().changed_arguments = Some(arguments);
+    }
     let slow = warn_if_slow(call, response);
     let turn = turn.unwrap_or_else(|| session.record.turn());
     let answered = AnsweredCall::new(call.tool.name(), turn, response, call.request.arguments());
@@ -164,7 +170,7 @@ fn count(
         call_id: call.request.shared_id(),
         began: call.began,
         approval: approved.as_ref(),
-        reasons: reasons_to_wait(response),
+        reasons: audited_reasons(call, response),
         redaction: &call.policy.redaction,
     };
     let is_remote = session.record.is_remote();
@@ -246,10 +252,7 @@ fn audit_entry(
     intents: Vec<AuditedIntent>,
 ) -> AuditEntry {
     let approved = approved(call);
-    let reasons = match &approved {
-        Some(call) if call.approval.is_some() => call.reasons(),
-        _ => reasons_to_wait(response),
-    };
+    let redaction = &call.policy.redaction;
     AuditEntry {
         at: Timestamp(jiff::Timestamp::now()),
         turn,
@@ -258,8 +261,8 @@ fn audit_entry(
         principal: call.session.principal.to_string(),
         outcome: CallOutcome::of_response(response, call.is_refusal(response)),
         intents: last_intents(intents),
-        decision: approved.as_ref().map(ApprovedCall::decision),
-        reasons: redacted_reasons(reasons, &call.policy.redaction),
+        decision: approved.map(|approved| approved.decision(redaction)),
+        reasons: redacted_reasons(audited_reasons(call, response), redaction),
     }
 }
 
@@ -272,13 +275,18 @@ fn approved<'a>(call: &'a GovernedCall<'_>) -> Option<ApprovedCall<'a>> {
         grant: call.grant.get().map(|used| &used.audited),
         tool: call.tool.name(),
         arguments: call.request.arguments(),
-        redaction: &call.policy.redaction,
     })
 }
 
-/// Returns the reasons for which the call waits that a response answers.
+/// Returns the reasons for which a call has waited for its approval, or waits with this response.
 #[inline]
-fn reasons_to_wait(response: &ToolResponse) -> &[ApprovalReason] {
+fn audited_reasons<'a>(
+    call: &'a GovernedCall<'_>,
+    response: &'a ToolResponse,
+) -> &'a [ApprovalReason] {
+    if let Some(approval) = call.request.approval() {
+        return &approval.reasons;
+    }
     let confirmation = response.meta().confirmation();
     confirmation.map_or(&[], |confirmation| &confirmation.reasons)
 }
