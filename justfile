@@ -85,7 +85,8 @@ soak:
     CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos -- memory spans
 
 # Kills 200 processes in the middle of conversations over SQLite, Redis (REDIS_URL) and PostgreSQL (POSTGRES_URL), and one at each
-# point that the test knows. `CHAOS_SEED=7 just chaos` repeats the delays of a run.
+# point that the test knows. `CHAOS_SEED=7 just chaos` repeats the choices of a run and its
+# delays, as parts of the time that a process takes.
 chaos kills="67":
     CHAOS_KILLS={{kills}} cargo test -p tests --features stores --test killed -- --nocapture --include-ignored killed_processes processes_that
 

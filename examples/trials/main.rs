@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tool_adapters::Provider;
 use tool_adapters::transport::http::{HttpModel, Recording};
-use tool_core::testing::{ArgumentMatch, Trial, Trials};
+use tool_core::testing::{Trial, Trials};
 use tool_core::{Runtime, ToolContext};
 
 #[tokio::main]
@@ -67,7 +67,7 @@ fn trials_of_the_desk() -> Vec<Trial> {
         .reach(0.6);
     let asks = Trial::new("asks for the day", "Cancel the booking of room 4")
         .must_not_call("cancel_booking")
-        .must_not_call_with("book_room", ArgumentMatch::any())
+        .must_not_call("book_room")
         .check("asks a question", |answer: &str| answer.contains('?'));
     [books, finds, asks]
         .map(|trial| {

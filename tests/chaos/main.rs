@@ -7,6 +7,7 @@ mod approvals;
 mod canaries;
 mod carries;
 mod deadlines;
+mod dice;
 mod dropped;
 mod hostile;
 mod later;

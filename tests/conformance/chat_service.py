@@ -74,6 +74,7 @@ def check_approval(chat: Chat, found, name: str, answer: str):
     tab.until("document.querySelector('#log .approval')")
     found.same("the arguments", tab.text("#log .approval .arguments"), 'guest: "Ada"\ntable: 3')
     found.same("the reasons", tab.text("#log .approval .reasons"), "Asked by tool: it asks before each call")
+    # It is folded, so a browser has no visible text of it.
     whole = tab.look("document.querySelector('#log .approval code').textContent")
     found.same("the whole call", whole, 'book_table({"guest":"Ada","table":3})')
     chat.idle()

@@ -1,24 +1,27 @@
 //! Conversations whose processes are killed (SIGKILL) while tools, approvals and updates run: the next process goes on, every call
 //! has one outcome, and nothing runs twice.
 //!
-//! `just chaos` kills 200 processes. `CHAOS_KILLS` is the number of kills over each store, and `CHAOS_SEED` repeats a run.
+//! `just chaos` kills 200 processes. `CHAOS_KILLS` is the number of kills over each store, and `CHAOS_SEED` repeats
+//! its choices and its delays, as parts of the time that a process takes.
 
 #![cfg(unix)]
 #![allow(unreachable_pub)] // the modules of a test have no public interface
 #![allow(clippy::pedantic)] // the tools are written for their behaviour
 
 mod checks;
+#[path = "../chaos/dice.rs"]
+mod dice;
 mod office;
 mod points;
-mod random;
 mod script;
+mod seed;
 mod setting;
 mod tally;
 mod trial;
 mod worker;
 
 use checks::{Finding, left};
-use random::Random;
+use dice::Dice;
 use setting::{Setting, SharedStore, with_store};
 use std::time::{Duration, UNIX_EPOCH};
 use tally::{HEAD, Tally};
@@ -82,8 +85,8 @@ async fn conversation(
 
 /// Kills processes at random until there were enough kills, and prints a line of the table.
 async fn kill_at_random(name: &str, place: &str) {
-    let seed = random::seed();
-    let mut random = Random::new(seed);
+    let seed = seed::seed();
+    let mut random = Dice::new(seed);
     let mut average = Duration::from_millis(100);
     let mut tally = Tally::default();
     let mut number = 0;

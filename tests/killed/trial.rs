@@ -1,7 +1,7 @@
 //! One conversation whose processes are killed.
 
+use crate::dice::Dice;
 use crate::points::POINT;
-use crate::random::Random;
 use crate::setting::Setting;
 use crate::tally::Tally;
 use crate::worker::{AGAIN, FINISHED, FOLDER, ID, JOURNAL, OPENS, PLACE, SAYS, TURNS};
@@ -21,7 +21,7 @@ const PROCESSES: u32 = 60;
 pub enum Ends<'a> {
     /// Most are killed after a random time, while kills are left.
     AtRandom {
-        random: &'a mut Random,
+        random: &'a mut Dice,
         /// The time that a process takes on average, from the opening of the conversation to its end.
         average: &'a mut Duration,
     },
@@ -127,10 +127,10 @@ pub fn play(
             && kills < KILLS
             && random.below(5) > 0
         {
-            // Some processes take longer than the average.
-            let limit = (**average * 3 / 2).as_micros();
-            let limit = u64::try_from(limit).unwrap_or(u64::MAX);
-            worker.kill_after(Duration::from_micros(random.below(limit)));
+            // Some processes take longer than the average. A part of it, so that a seed draws the
+            // same on a slower machine.
+            let parts = u32::try_from(random.below(1_000)).unwrap_or_default();
+            worker.kill_after(**average * 3 / 2 * parts / 1_000);
         }
         let end = worker.end();
         tally.processes += 1;

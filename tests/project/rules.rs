@@ -21,7 +21,7 @@ fn is_id(word: &str) -> bool {
         Some(rest) => rest.split_at_checked(1),
         None => word
             .split_at_checked(1)
-            .filter(|(letter, _)| "DLVACSTP".contains(*letter)),
+            .filter(|(letter, _)| "DLVACSTPM".contains(*letter)),
     }
     .unwrap_or_default();
     letter.chars().all(|letter| letter.is_ascii_uppercase())
@@ -80,7 +80,7 @@ fn every_cited_rule_is_in_the_rules() {
 
 #[test]
 fn ids_are_recognised() {
-    assert!(["L8", "R-B2", "S12", "P1"].into_iter().all(is_id));
+    assert!(["L8", "R-B2", "S12", "P1", "M3"].into_iter().all(is_id));
     assert!(
         ["R", "L", "R-2", "RFC", "L123", "Q1", "L8a", ""]
             .into_iter()

@@ -1,31 +1,11 @@
 //! The plan of a tree, drawn from a seed so that a failure can be repeated.
 
+use crate::dice::Dice;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tool_core::trace::SpanKind;
 
-/// The random numbers of a seed, by SplitMix64.
-pub struct Dice(u64);
-
-impl Dice {
-    pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit
-    }
-
-    fn one_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
+fn one_in(dice: &mut Dice, times: u64) -> bool {
+    dice.below(times) == 0
 }
 
 /// The ways in which a span opens.
@@ -159,7 +139,7 @@ impl Planner {
 
     fn step(&mut self, depth: u32) -> Step {
         if depth > 7 || self.left == 0 {
-            return if self.dice.one_in(2) {
+            return if one_in(&mut self.dice, 2) {
                 self.used()
             } else {
                 Step::Pause(self.small(3))
@@ -178,9 +158,9 @@ impl Planner {
             15 => Step::Limit(self.small(4), self.steps(inner)),
             16 => Step::Unpolled(self.opened(inner, false)),
             17 | 18 => Step::Spawn(self.takes(), self.wait(), self.steps(inner)),
-            19 => Step::Blocking(!self.dice.one_in(3), self.sync_steps(inner)),
+            19 => Step::Blocking(!one_in(&mut self.dice, 3), self.sync_steps(inner)),
             20 => Step::Catch(self.steps(inner)),
-            21 if self.dice.one_in(3) => Step::Panic,
+            21 if one_in(&mut self.dice, 3) => Step::Panic,
             22 => Step::Import(
                 u32::try_from(self.dice.below(1 << 30)).unwrap() + 1,
                 self.steps(inner),
@@ -188,7 +168,7 @@ impl Planner {
             23 => Step::Customer(self.small(3), self.steps(inner)),
             24 => Step::Apart(self.steps(inner)),
             25 | 26 => Step::Pause(self.small(3)),
-            27 if self.dice.one_in(8) => Step::Look,
+            27 if one_in(&mut self.dice, 8) => Step::Look,
             _ => self.used(),
         }
     }
@@ -198,7 +178,7 @@ impl Planner {
         let step = |planner: &mut Self| match planner.dice.below(10) {
             0..=3 if depth < 8 => Step::Sync(planner.opened(depth + 1, true)),
             4 if depth < 8 => Step::Catch(planner.sync_steps(depth + 1)),
-            5 if planner.dice.one_in(3) => Step::Panic,
+            5 if one_in(&mut planner.dice, 3) => Step::Panic,
             _ => planner.used(),
         };
         (0..count).map(|_| step(self)).collect()
@@ -225,7 +205,7 @@ impl Planner {
         ];
         let how = match kind {
             SpanKind::Tool => tools[usize::from(self.small(4))],
-            SpanKind::Agent if self.dice.one_in(3) => How::Attribute,
+            SpanKind::Agent if one_in(&mut self.dice, 3) => How::Attribute,
             _ => others[usize::from(self.small(6))],
         };
         let body = if sync {
@@ -238,7 +218,7 @@ impl Planner {
             kind,
             how,
             around: node + 1,
-            fails: self.dice.one_in(5),
+            fails: one_in(&mut self.dice, 5),
             body,
         }
     }
@@ -264,7 +244,7 @@ impl Planner {
     fn used(&mut self) -> Step {
         let told = [Word::Told, Word::Seen, Word::Seen, Word::Paid][usize::from(self.small(4))];
         // Each tree has its own response ids.
-        let response = (told != Word::Paid && self.dice.one_in(3))
+        let response = (told != Word::Paid && one_in(&mut self.dice, 3))
             .then(|| 1 + self.tree * 4 + u32::from(self.small(4)));
         Step::Use(Use {
             number: USES.fetch_add(1, Ordering::Relaxed),

@@ -447,7 +447,7 @@ mod tests {
         }
     }
 
-    // M15
+    // M34
     #[tokio::test(start_paused = true)]
     async fn a_token_is_shown_once_its_result_is_stored() {
         let host = Host::new();

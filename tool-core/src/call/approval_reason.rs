@@ -120,7 +120,7 @@ impl ApprovalSource {
 /// The most characters of a reason.
 const MAX_TEXT: usize = 200;
 /// The most reasons of a call.
-pub(crate) const MAX_REASONS: usize = 8;
+const MAX_REASONS: usize = 8;
 
 impl ApprovalReason {
     /// Creates a reason. A longer text is cut to 200 characters.

@@ -443,8 +443,8 @@ impl Session {
     ///
     /// Mode, arguments and budgets are checked once more, and the call is charged to the current
     /// turn. The response is `NOT_FOUND` if no call waits under the token: it was used, it has
-    /// expired, or it is for another session. It is `CONFLICT` if the settings of an agent's
-    /// toolsets have changed since the call was requested.
+    /// expired, or it is for another session. It is `CONFLICT` if the tools, or the
+    /// settings of an agent's toolsets, have changed since the call was requested.
     pub async fn approve(&self, token: &str) -> ToolResponse {
         self.approve_by(token, self.principal()).await
     }

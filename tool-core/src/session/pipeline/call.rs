@@ -269,8 +269,7 @@ impl GovernedCall<'_> {
 
     /// Waits for the hooks before the call, redeems its approval or checks its grant, and records
     /// its start in the journal. Returns the call's claim in the journal, or the response of a call
-    /// that does not
-    /// run.
+    /// that does not run.
     async fn prepare(
         &self,
         hooked: &HookedCall<'_>,
