@@ -663,27 +663,27 @@ def check_phone(page: Inspector, found: Findings, source: str):
     page.tab.size(1280, 900)
 
 
-def check_speed(page: Inspector, found: Findings):
+def check_speed(page: Inspector, found: Findings, yardstick: float):
     """Interactions with 1,000 tools and 10,000 spans: the slowest of several."""
     typed = "(() => { const e = document.querySelector('%s'); e.value = '%s'; e.dispatchEvent(new Event('input')); })()"
     scrolled = "document.querySelector('%s').scrollTop = %d"
     clicked = "document.querySelectorAll('%s [role=option]')[%d].click()"
-    figures, timed = {}, page.tab.timed
+    figures, work = {}, page.tab.work
     page.view("tools")
     page.type("document.querySelector('#tool-search')", "")
     page.until("document.querySelector('#tool-found').innerText.startsWith('1007')")
-    figures["search tools"] = [timed(typed % ("#tool-search", text)) for text in ("w", "wo", "work_09", "", "event", "")]
-    figures["scroll tools"] = [timed(scrolled % ("#tool-list", at)) for at in range(0, 50_000, 9_000)]
+    figures["search tools"] = [work(typed % ("#tool-search", text)) for text in ("w", "wo", "work_09", "", "event", "")]
+    figures["scroll tools"] = [work(scrolled % ("#tool-list", at)) for at in range(0, 50_000, 9_000)]
     # From the click to the detail of the tool, with its request.
     opened = "document.querySelector('#tool-detail h2')?.innerText.includes(document.querySelector('#tool-list [aria-selected=true] .one').innerText)"
-    figures["open a tool"] = [timed(clicked % ("#tool-list", at), opened) for at in (1, 3, 5, 7, 9)]
+    figures["open a tool"] = [work(clicked % ("#tool-list", at), opened) for at in (1, 3, 5, 7, 9)]
     page.view("traces")
     page.until("document.querySelector('#span-found').innerText.includes('10000 of 10000')")
-    figures["open the traces"] = [timed("for (const view of ['tools', 'traces']) document.querySelector(`nav [data-view=${view}]`).click()") for _ in range(5)]
-    figures["search spans"] = [timed(typed % ("#span-search", text)) for text in ("p", "part 5", "agent", "", "part 99", "")]
-    figures["scroll spans"] = [timed(scrolled % ("#span-list", at)) for at in range(0, 280_000, 40_000)]
-    figures["select a span"] = [timed(clicked % ("#span-list", at)) for at in (1, 3, 5, 7, 9)]
-    page.tab.check_times(found, figures)
+    figures["open the traces"] = [work("for (const view of ['tools', 'traces']) document.querySelector(`nav [data-view=${view}]`).click()") for _ in range(5)]
+    figures["search spans"] = [work(typed % ("#span-search", text)) for text in ("p", "part 5", "agent", "", "part 99", "")]
+    figures["scroll spans"] = [work(scrolled % ("#span-list", at)) for at in range(0, 280_000, 40_000)]
+    figures["select a span"] = [work(clicked % ("#span-list", at)) for at in (1, 3, 5, 7, 9)]
+    page.tab.check_work(found, yardstick, figures)
 
 
 def complaints(page: Inspector) -> list[str]:
@@ -701,12 +701,12 @@ def complaints(page: Inspector) -> list[str]:
     return wrong
 
 
-def use(page: Inspector, found: Findings, axe: str):
+def use(page: Inspector, found: Findings, axe: str, yardstick: float):
     page.tab.size(1280, 900)
     page.tab.scheme("light")
     check_opening(page, found)
     check_first_screen(page, found)
-    check_speed(page, found)
+    check_speed(page, found, yardstick)
     check_tools(page, found)
     check_list(page, found)
     check_texts(page, found)
@@ -792,7 +792,8 @@ def main() -> int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     found, axe = Findings(), AXE.read_text()
     with Browser(program) as browser:
-        served("conformance_inspector", browser, lambda page, found: use(page, found, axe), found)
+        yardstick = browser.yardstick()
+        served("conformance_inspector", browser, lambda page, found: use(page, found, axe, yardstick), found)
         served("conformance_inspector", browser, check_governed, found, "sessions-only")
         served("inspector", browser, check_example, found)
     print(f"{'FAILED' if found.wrong else 'ok':6} inspector: {found.looked} checks")

@@ -287,20 +287,20 @@ def check_axe(found: Findings, tab, name: str):
     found.hold(seen["passes"] > 15, f"axe-core has looked at {seen['passes']} rules")
 
 
-def check_speed(found: Findings, tab, name: str):
+def check_speed(found: Findings, tab, name: str, yardstick: float):
     """Interactions with 10,000 spans: the slowest of several."""
-    timed = tab.timed
+    work = tab.work
     typed = "(() => { const e = document.querySelector('#search'); e.value = '%s'; e.dispatchEvent(new Event('input')); })()"
     fold = "document.querySelectorAll('.fold')[%d].open = %s"
     keyed = "(document.activeElement.closest('.tree') ? document.activeElement : document.querySelector('.span > summary')).dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
     figures = {
-        "search": [timed(typed % text) for text in ("s", "se", "agent 7", "search", "", "a", "no such", "")],
-        "fold": [timed(fold % (at, is_open)) for at in ((0,) if name == 'wide' else (3, 30, 70)) for is_open in ("true", "false", "true")],
-        "open a span": [timed(f"document.querySelectorAll('.span')[{at}].open = true") for at in (0, 1, 2, 3)],
-        "scroll": [timed(f"scrollTo(0, {at})") for at in (0, 5_000, 20_000, 1_000, 0)],
-        "keys": [timed(keyed % key) for key in ("ArrowDown", "End", "Home", "ArrowRight", "ArrowDown", "ArrowUp")],
+        "search": [work(typed % text) for text in ("s", "se", "agent 7", "search", "", "a", "no such", "")],
+        "fold": [work(fold % (at, is_open)) for at in ((0,) if name == 'wide' else (3, 30, 70)) for is_open in ("true", "false", "true")],
+        "open a span": [work(f"document.querySelectorAll('.span')[{at}].open = true") for at in (0, 1, 2, 3)],
+        "scroll": [work(f"scrollTo(0, {at})") for at in (0, 5_000, 20_000, 1_000, 0)],
+        "keys": [work(keyed % key) for key in ("ArrowDown", "End", "Home", "ArrowRight", "ArrowDown", "ArrowUp")],
     }
-    tab.check_times(found, figures)
+    tab.check_work(found, yardstick, figures)
 
 
 def check_without_script(found: Findings, tab, spans: list[dict]):
@@ -348,7 +348,7 @@ def on_page(spans: list[dict], most: int = 10_000) -> list[dict]:
     return [spans[at] for at in sorted(nearest)]
 
 
-def check(tab, name: str) -> Findings:
+def check(tab, name: str, yardstick: float) -> Findings:
     found, report = Findings(name), json.loads((FOLDER / f"{name}.json").read_text())
     tab.size(1280, 900)
     tab.scheme("light")
@@ -356,7 +356,7 @@ def check(tab, name: str) -> Findings:
     tab.look("new Promise((r) => setTimeout(r, 500))")
     seen = tab.look(SEEN)
     if name in ("many", "wide"):
-        check_speed(found, tab, name)
+        check_speed(found, tab, name, yardstick)
         tab.open(FOLDER / f"{name}.html")
     tab.look(LAID_OUT)
     # What is folded up at first is read as well.
@@ -400,8 +400,9 @@ def main() -> int:
     subprocess.run([TARGET / "debug" / "examples" / "conformance_report", FOLDER], check=True)
     wrong = []
     with Browser(program) as browser:
+        yardstick = browser.yardstick()
         for name in ("real", "hostile", "deep", "many", "wide", "empty"):
-            found = check(browser.page(), name)
+            found = check(browser.page(), name, yardstick)
             print(f"{'FAILED' if found.wrong else 'ok':6} {name}: {found.looked} checks")
             print("\n".join(found.wrong[:20]))
             wrong += found.wrong
