@@ -90,6 +90,10 @@ soak:
 chaos kills="67":
     CHAOS_KILLS={{kills}} cargo test -p tests --features stores --test killed -- --nocapture --include-ignored killed_processes processes_that
 
+# Two processes make the same calls over SQLite, Redis (REDIS_URL) and PostgreSQL (POSTGRES_URL), and one is killed each second.
+scale seconds="30":
+    SCALE_SECONDS={{seconds}} cargo test -p tests --features stores --test scale -- --nocapture --test-threads 1 killed_workers
+
 # Plays 1,000 live conversations at once, a tenth of them with broken connections.
 soak-live conversations="1000":
     LIVE_CONVERSATIONS={{conversations}} cargo test -p tool-adapters-models --all-features --test live -- --nocapture --test-threads 1

@@ -37,8 +37,9 @@ impl Conversations {
         let tools = ToolContext::builder().with(Restaurant::default()).build()?;
         let mut runtime = Runtime::builder(tools)
             .policy(Policy::text())
+            .journal(store.journal())
             .store(store.clone());
-        // An approval waits for a process with the same key.
+        // An approval waits for a process with the same key, and the journal's records are signed with it.
         if let Ok(key) = env::var("CHAT_SIGNING_KEY") {
             let key = <[u8; 32]>::try_from(key.as_bytes());
             runtime = runtime.signing_key(key.map_err(|_| "CHAT_SIGNING_KEY needs 32 bytes")?);

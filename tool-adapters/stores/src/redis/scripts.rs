@@ -319,6 +319,19 @@ pub(crate) static JOURNAL_START: LazyLock<Script> = LazyLock::new(|| {
 });
 
 arguments! {
+    /// The arguments of [`JOURNAL_FIND`].
+    FindJournalCall<'a> {
+        process: &'a str,
+        /// The id of the call.
+        id: &'a str,
+    }
+}
+
+/// Looks up a call that another process has recorded.
+pub(crate) static JOURNAL_FIND: LazyLock<Script> =
+    LazyLock::new(|| journal_script(FindJournalCall::NAMES, include_str!("lua/journal_find.lua")));
+
+arguments! {
     /// The arguments of [`JOURNAL_FINISH`].
     FinishJournalCall<'a> {
         process: &'a str,

@@ -17,7 +17,7 @@ use crate::session::pipeline::admit::{AdmissionGate, Admitted};
 use crate::session::pipeline::confirm::{self, redeem};
 use crate::session::pipeline::governed_call::{GovernedCall, progress_of, time_limit};
 use crate::session::pipeline::governed_tool::GovernedTool;
-use crate::session::pipeline::journal::{JournalClaim, record_start};
+use crate::session::pipeline::journal::{JournalClaim, known_answer, record_start};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::refund::RefundGuard;
 use crate::session::pipeline::{granted, hooks, record, start, without_tool};
@@ -193,7 +193,7 @@ impl GovernedCall<'_> {
         // Admit, if the store can only be awaited.
         let admitted = match gate.wait(text).await {
             Ok(admitted) => admitted,
-            Err(error) => return self.responses().fail(error),
+            Err(error) => return *self.refused(text, error).await,
         };
         let hooked = HookedCall {
             arguments: text,
@@ -257,6 +257,10 @@ impl GovernedCall<'_> {
 
         let text = hooked.arguments;
         let Some(grant) = granted::find(self, text, by_hook).await else {
+            // A person is not asked about a call that has run.
+            if let Some(known) = known_answer(self, text).await {
+                return Err(Box::new(known));
+            }
             let answer = confirm::request_approval(self, text, reasons).await;
             return Err(Box::new(answer));
         };
@@ -289,7 +293,9 @@ impl GovernedCall<'_> {
         }
 
         // As late as possible, so that an approval is not used up by a call that does not run.
-        redeem(self).await.map_err(fail)?;
+        if let Err(error) = redeem(self).await {
+            return Err(self.refused(hooked.arguments, error).await);
+        }
         if let Some(granted) = grant
             && !granted::holds(self, granted.grant).await
         {
@@ -300,6 +306,18 @@ impl GovernedCall<'_> {
         let start = record_start(self, hooked.arguments, hooked.turn);
         let started = timeout_at(self.deadline(), start).await;
         started.unwrap_or_else(|_| Err(fail(late("waiting for the journal"))))
+    }
+
+    /// Answers a call that may not run: with what the journal knows of it, if it has run already.
+    async fn refused(&self, text: &str, error: ToolError) -> Box<ToolResponse> {
+        let may_have_run = matches!(
+            error.kind(),
+            ErrorKind::BudgetExceeded | ErrorKind::LoopDetected | ErrorKind::NotFound
+        );
+        if may_have_run && let Some(known) = known_answer(self, text).await {
+            return Box::new(known);
+        }
+        Box::new(self.responses().fail(error))
     }
 
     /// Answers the call even if a store or a journal of the host panics.
