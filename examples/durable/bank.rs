@@ -52,7 +52,11 @@ impl Model for Clerk {
         let made = made.count();
         let job = jobs.get(made).copied().unwrap_or("the end");
         halt(&self.folder, &format!("before {job}")).await;
-        append(&self.folder, ASKED, &format!("step {}", request.history.len()))?;
+        append(
+            &self.folder,
+            ASKED,
+            &format!("step {}", request.history.len()),
+        )?;
         let step = match jobs.get(made).and_then(|job| job.split_once(' ')) {
             Some((tool, bill)) => {
                 let arguments = format!(r#"{{"bill": {bill}}}"#);
@@ -73,7 +77,7 @@ fn summary(history: &[Message]) -> String {
     let lines = history.iter().skip(1).filter_map(|message| match message {
         Message::Result { result, .. } => Some(result.text.clone()),
         Message::User(note) => Some(note.text().into_owned()),
-        Message::Assistant { .. } => None,
+        _ => None,
     });
     lines.collect::<Vec<_>>().join("\n")
 }

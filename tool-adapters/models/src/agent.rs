@@ -856,7 +856,11 @@ impl<M: Model> AgentLoop<M> {
         self.note_decision(decision, response)
     }
 
-    pub(crate) fn note_decision(&mut self, decision: &Decision, response: ToolResponse) -> ToolResponse {
+    pub(crate) fn note_decision(
+        &mut self,
+        decision: &Decision,
+        response: ToolResponse,
+    ) -> ToolResponse {
         let mark = self.session().decision_mark(decision.token());
         let is_approved = decision.is_approval();
         let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));

@@ -86,7 +86,8 @@ impl<M: Model> AgentLoop<M> {
         let store: Arc<dyn DynHistoryStore> = Arc::new(store);
         let opened = session().await?;
         if opened.has_background_answers() {
-            let message = "its session has `background_answers`, and a call in the background is no step";
+            let message =
+                "its session has `background_answers`, and a call in the background is no step";
             return Err(OpenAgentError::Durable(ToolError::permanent(message)));
         }
         let key = ConversationKey::new(id, opened.principal());
@@ -247,23 +248,384 @@ impl RecordingSteps {
     ) -> ToolResponse {
         let finding = async {
             let pending = session.check_decision(decision).await.ok();
-            Ok(pending.map(|pending| {
-                ToolCall::new(pending.call_id, pending.tool, pending.arguments)
-            }))
+            Ok(pending
+                .map(|pending| ToolCall::new(pending.call_id, pending.tool, pending.arguments)))
         };
         let waiting = record(&*self.0, "decision", finding).await.ok().flatten();
         let call = waiting.clone().unwrap_or_else(|| ToolCall::new("", "", ""));
         let deciding = async {
             let response = session.decide(decision, events).await;
             let is_gone = response.meta().tool().is_empty()
-                && response.error().is_some_and(|error| error.kind == ErrorKind::NotFound);
+                && response
+                    .error()
+                    .is_some_and(|error| error.kind == ErrorKind::NotFound);
             match &waiting {
-                Some(call) if is_gone => {
-                    session.answer_lost_decision(call, decision.is_approval())
-                }
+                Some(call) if is_gone => session.answer_lost_decision(call, decision.is_approval()),
                 _ => response,
             }
         };
         record_call(&*self.0, &call, deciding).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::BoxFuture;
+    use parking_lot::Mutex;
+    use serde_json::json;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::sync::watch;
+    use tool_core::session::{
+        AnswerVerdict, GuardedAnswer, Guards, HistoryStore, Keep, MemoryStore, PlainSteps,
+    };
+    use tool_core::testing::ScriptedModel;
+    use tool_core::{Mode, Policy, Runtime, ToolContext, tool};
+
+    const ID: &str = "chat-42";
+
+    /// Find a table.
+    #[tool(category = "retrieval")]
+    fn find_table(seats: u32) -> u32 {
+        seats + 1
+    }
+
+    /// Cancel a booking.
+    #[tool(category = "action", confirm)]
+    fn cancel(number: u32) -> u32 {
+        number
+    }
+
+    /// An engine, whose log outlives the runs of its function.
+    #[derive(Clone, Default)]
+    struct Engine {
+        log: Arc<Mutex<Vec<String>>>,
+        names: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Engine {
+        /// Begins a run whose function ends, as a killed process does, instead of running the step of this place.
+        fn run(&self, stop_at: Option<usize>) -> Arc<EngineRun> {
+            Arc::new(EngineRun {
+                engine: self.clone(),
+                next: AtomicUsize::new(0),
+                stop_at,
+                is_over: watch::Sender::new(false),
+            })
+        }
+    }
+
+    struct EngineRun {
+        engine: Engine,
+        next: AtomicUsize,
+        stop_at: Option<usize>,
+        is_over: watch::Sender<bool>,
+    }
+
+    impl EngineRun {
+        async fn stop<T>(&self) -> T {
+            self.is_over.send_replace(true);
+            std::future::pending().await
+        }
+
+        /// Runs the function until it stops.
+        async fn until_it_stops(&self, function: impl Future) {
+            let mut is_over = self.is_over.subscribe();
+            tokio::select! {
+                _ = function => panic!("it ends before the step"),
+                _ = is_over.wait_for(|is_over| *is_over) => {}
+            }
+            // What the function has said by then is stored.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    impl DurableSteps for EngineRun {
+        fn step<'a>(
+            &'a self,
+            name: &'a str,
+            work: BoxFuture<'a, Result<String, ToolError>>,
+        ) -> BoxFuture<'a, Result<String, ToolError>> {
+            Box::pin(async move {
+                let place = self.next.fetch_add(1, Ordering::SeqCst);
+                let recorded = self.engine.log.lock().get(place).cloned();
+                if let Some(recorded) = recorded {
+                    assert_eq!(self.engine.names.lock()[place], name, "the same steps");
+                    return Ok(recorded);
+                }
+                if self.stop_at == Some(place) {
+                    return self.stop().await;
+                }
+                let Ok(text) = work.await else {
+                    return self.stop().await;
+                };
+                self.engine.log.lock().push(text.clone());
+                self.engine.names.lock().push(name.to_owned());
+                Ok(text)
+            })
+        }
+
+        fn signal<'a>(
+            &'a self,
+            _name: &'a str,
+            _time: Duration,
+        ) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
+            Box::pin(self.stop())
+        }
+
+        fn sleep(&self, _time: Duration) -> BoxFuture<'_, Result<(), ToolError>> {
+            Box::pin(self.stop())
+        }
+    }
+
+    /// A program whose store outlives its runs.
+    #[derive(Clone, Default)]
+    struct Host {
+        store: Arc<MemoryStore>,
+        guards: Guards,
+    }
+
+    impl Host {
+        async fn open(
+            &self,
+            steps: Arc<dyn DurableSteps>,
+            script: ScriptedModel,
+        ) -> AgentLoop<ScriptedModel> {
+            let tools = ToolContext::builder().with(find_table).with(cancel);
+            let runtime = Runtime::builder(tools.build().expect("builds"))
+                .policy(Policy::text())
+                .store(Arc::clone(&self.store))
+                .guards(self.guards.clone())
+                .signing_key([7; 32])
+                .build()
+                .expect("builds");
+            let session = move || runtime.session(ID, Mode::Text).principal("user:7");
+            let store = Arc::clone(&self.store);
+            let opened = AgentLoop::open_durable(steps, store, ID, session, script).await;
+            opened.expect("opens")
+        }
+
+        async fn stored(&self) -> Vec<Message> {
+            let key = ConversationKey::new(ID, "user:7");
+            let found = HistoryStore::load(&*self.store, &key, 0).await;
+            found.expect("loads").expect("a conversation").messages
+        }
+    }
+
+    fn finding(id: &str) -> ToolCall {
+        ToolCall::new(id, "find_table", json!({"seats": 2}))
+    }
+
+    fn cancelling() -> ToolCall {
+        ToolCall::new("c1", "cancel", json!({"number": 12}))
+    }
+
+    // M13
+    #[tokio::test]
+    async fn a_run_that_was_killed_at_any_step_goes_on() {
+        let script = || ScriptedModel::new().calls([finding("c1")]).says("Table 3.");
+        let whole = Engine::default();
+        let host = Host::default();
+        let mut agent = host.open(whole.run(None), script()).await;
+        let wanted = agent.prompt("For two?").await;
+        let messages = host.stored().await;
+        let names = whole.names.lock().clone();
+        assert_eq!(
+            names,
+            ["open", "turn", "model 1", "call c1", "model 2", "stored"]
+        );
+
+        for place in 0..names.len() {
+            let host = Host::default();
+            let engine = Engine::default();
+            let run = engine.run(Some(place));
+            let function = async {
+                let mut agent = host.open(run.clone(), script()).await;
+                agent.prompt("For two?").await
+            };
+            run.until_it_stops(function).await;
+
+            // The next run asks the model for nothing that is recorded.
+            let answered = engine
+                .names
+                .lock()
+                .iter()
+                .filter(|name| name.starts_with("model"))
+                .count();
+            let left = match answered {
+                0 => script(),
+                1 => ScriptedModel::new().says("Table 3."),
+                _ => ScriptedModel::new(),
+            };
+            let mut agent = host.open(engine.run(None), left).await;
+            let reply = agent.prompt("For two?").await;
+            assert_eq!(reply.text, wanted.text, "{place}");
+            assert_eq!(reply.responses[0].data_json(), Some("3"), "{place}");
+            assert_eq!(host.stored().await, messages, "{place}");
+            assert_eq!(agent.history().messages(), messages, "{place}");
+            assert_eq!(agent.session().turn(), 1, "{place}");
+            agent.model_mut().assert_done();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_verdict_of_a_guard_is_recorded() {
+        let checks = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&checks);
+        let guard = move |answer: GuardedAnswer<'_>| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            let verdict = AnswerVerdict::Rewrite(answer.text.replace('3', "three"));
+            std::future::ready(Ok::<_, ToolError>(verdict))
+        };
+        let host = Host {
+            guards: Guards::new().answer(guard),
+            ..Host::default()
+        };
+        let engine = Engine::default();
+        for _ in 0..2 {
+            let script = ScriptedModel::new().says("Table 3.");
+            let mut agent = host.open(engine.run(None), script).await;
+            let reply = agent.prompt("For two?").await;
+            assert_eq!(reply.text.as_deref(), Some("Table three."));
+        }
+        assert_eq!(checks.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn a_shortened_history_is_recorded() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let mut lengths = Vec::new();
+        for _ in 0..2 {
+            let script = ScriptedModel::new().says("One").says("Two").says("Three");
+            let mut agent = host
+                .open(engine.run(None), script)
+                .await
+                .keep(Keep::turns(1));
+            for question in ["1?", "2?", "3?"] {
+                let _reply = agent.prompt(question).await;
+            }
+            lengths.push(agent.history().messages().len());
+        }
+        assert_eq!(lengths, [3, 3]);
+    }
+
+    // M13
+    #[tokio::test]
+    async fn messages_of_another_writer_stop_a_run() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let run = engine.run(Some(2));
+        let function = async {
+            let mut agent = host.open(run.clone(), ScriptedModel::new()).await;
+            agent.prompt("For two?").await
+        };
+        run.until_it_stops(function).await;
+        let key = ConversationKey::new(ID, "user:7");
+        let stranger = [Message::user("Hello?")];
+        let appended = HistoryStore::append(&*host.store, &key, 0, &stranger).await;
+        appended.expect("it is stored");
+
+        let run = engine.run(None);
+        let function = async {
+            let script = ScriptedModel::new().says("Table 3.");
+            let mut agent = host.open(run.clone(), script).await;
+            agent.prompt("For two?").await
+        };
+        run.until_it_stops(function).await;
+        assert_eq!(
+            *engine.names.lock(),
+            ["open", "turn"],
+            "nothing is recorded"
+        );
+        assert_eq!(host.stored().await, stranger);
+    }
+
+    /// Opens a conversation in which a call waits for a person.
+    async fn waiting(steps: &Arc<PlainSteps>) -> (AgentLoop<ScriptedModel>, Reply) {
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("I see.");
+        let mut agent = Host::default().open(steps.clone(), script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        (agent, reply)
+    }
+
+    fn send(steps: &PlainSteps, suffix: &str, decision: &Decision) {
+        let name = Decision::signal_name(decision.token()) + suffix;
+        let text = serde_json::to_string(decision).expect("JSON");
+        steps.send(name, text);
+    }
+
+    fn last_note(agent: &AgentLoop<ScriptedModel>) -> String {
+        let messages = agent.history().messages();
+        match &messages[messages.len() - 2] {
+            Message::User(said) => said.text().into_owned(),
+            other => panic!("no note: {other:?}"),
+        }
+    }
+
+    // M34
+    #[tokio::test]
+    async fn an_invalid_decision_lets_the_call_wait_on() {
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting(&steps).await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        let invalid = Decision::approve(&token).with_arguments(json!({"number": "many"}));
+        send(&steps, "", &invalid);
+        let valid = Decision::approve(&token).with_arguments(json!({"number": 13}));
+        send(&steps, "-2", &valid);
+        let reply = agent.decided(reply).await;
+        assert_eq!(reply.text.as_deref(), Some("I see."));
+        assert!(last_note(&agent).contains("13"), "{}", last_note(&agent));
+    }
+
+    // M34
+    #[tokio::test]
+    async fn a_denial_by_a_signal_runs_nothing() {
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting(&steps).await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        send(&steps, "", &Decision::deny(token));
+        let _ = agent.decided(reply).await;
+        let note = last_note(&agent);
+        assert!(
+            note.ends_with("A person has refused it, and it was not run."),
+            "{note}"
+        );
+    }
+
+    // M34
+    #[tokio::test(start_paused = true)]
+    async fn a_call_on_which_nobody_decides_is_told() {
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting(&steps).await;
+        let reply = agent.decided(reply).await;
+        assert_eq!(reply.text.as_deref(), Some("I see."));
+        let note = last_note(&agent);
+        assert!(note.ends_with("no decision has come in time."), "{note}");
+    }
+
+    // M34
+    #[tokio::test]
+    async fn a_decision_that_was_carried_out_is_not_repeated() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let script = ScriptedModel::new().calls([cancelling()]).says("Shall I?");
+        let mut agent = host.open(engine.run(None), script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        let response = agent.approve(&token).await;
+        assert_eq!(response.data_json(), Some("12"));
+        // The process was killed before the engine had the result.
+        engine.log.lock().pop();
+        engine.names.lock().pop();
+
+        let mut agent = host.open(engine.run(None), ScriptedModel::new()).await;
+        let _ = agent.prompt("Cancel 12").await;
+        let response = agent.approve(&token).await;
+        let kind = response.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::Unknown));
     }
 }

@@ -148,7 +148,8 @@ impl DurableAgent {
         let Json(decision) = decision;
         let waiting = ctx.get::<Json<WaitingSignal>>(WAITING).await?;
         let Some(Json(waiting)) = waiting else {
-            let message = "this conversation answers no message, so no call of it waits for a decision";
+            let message =
+                "this conversation answers no message, so no call of it waits for a decision";
             return Err(TerminalError::new_with_code(404, message).into());
         };
         let name = signal_for(&decision, &waiting);

@@ -91,7 +91,9 @@ impl Run {
 
     /// Forgets the result of a step that is recorded.
     pub(crate) fn recorded(&self, place: usize) {
-        self.unrecorded.lock().retain(|result| result.place != place);
+        self.unrecorded
+            .lock()
+            .retain(|result| result.place != place);
     }
 
     /// Ends a run that Restate has given up, once no step is running.

@@ -117,7 +117,9 @@ pub async fn record<T: Serialize + DeserializeOwned>(
     let as_text = async {
         let value = work.await?;
         serde_json::to_string(&value).map_err(|error| {
-            ToolError::internal(format!("the result of `{name}` cannot be recorded: {error}"))
+            ToolError::internal(format!(
+                "the result of `{name}` cannot be recorded: {error}"
+            ))
         })
     };
     let text = steps.step(name, Box::pin(as_text)).await?;

@@ -21,7 +21,9 @@ impl Reminder {
     #[handler]
     async fn message(&self, ctx: ObjectContext<'_>, guest: String) -> HandlerResult<String> {
         let remind = move |steps: Arc<dyn DurableSteps>| async move {
-            remind(&*steps, &guest).await.map_err(|error| error.to_string())
+            remind(&*steps, &guest)
+                .await
+                .map_err(|error| error.to_string())
         };
         with_steps(&ctx, &self.earlier, remind).await
     }
