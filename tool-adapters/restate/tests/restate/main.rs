@@ -114,6 +114,11 @@ impl Setting {
             }
         };
         timeout(LIMIT, halted).await.expect("the worker halts");
+        self.restart().await;
+    }
+
+    /// Kills the worker, and starts another one.
+    async fn restart(&mut self) {
         self.worker.kill().expect("it is killed");
         self.worker.wait().expect("it ends");
         self.worker = process("serves", self.folder.path(), &self.address);
@@ -196,10 +201,16 @@ async fn an_approval_is_waited_for_after_a_kill() {
     let Some(mut setting) = Setting::start().await else {
         return;
     };
-    // The call waits by then, and its answer is recorded.
-    setting.kill_at("before the end");
     let reply = setting.message("refund 1");
-    setting.kill().await;
+    // The model has asked the user, so that the conversation waits.
+    let waits = async {
+        while bank::asked(setting.folder.path()).len() < 2 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    };
+    timeout(LIMIT, waits).await.expect("the conversation waits");
+    setting.restart().await;
     let mut person = process("approves", setting.folder.path(), &setting.server.ingress);
     let reply = reply.await.expect("a reply");
     assert!(person.wait().expect("it ends").success());
