@@ -7,7 +7,7 @@ use std::time::Duration;
 use tool_adapters::agent::{AgentLoop, Decision};
 use tool_adapters::restate::DurableAgent;
 use tool_adapters::restate::sdk::prelude::{Endpoint, HttpServer};
-use tool_adapters::stores::{FileJournal, SqliteStore};
+use tool_adapters::stores::SqliteStore;
 use tool_core::session::RuntimeBuilder;
 use tool_core::{Mode, Runtime, ToolContext};
 
@@ -17,7 +17,8 @@ const USER: &str = "user:7";
 /// Serves at an address until the process is killed. All workers of a folder share its store, its journal and its key.
 pub(crate) async fn serve(folder: &Path, address: &str) -> Result<(), Failure> {
     let store = SqliteStore::open(folder.join("bank.db")).await?;
-    let journal = FileJournal::open(folder.join("bank.journal"))?;
+    // Short, so that a killed worker is known to be gone after a second.
+    let journal = store.journal().lease(Duration::from_secs(1));
     let runtime = builder(folder, &store)?.journal(journal).build()?;
     let folder = folder.to_owned();
     let agent = DurableAgent::new(move |steps, conversation: String| {

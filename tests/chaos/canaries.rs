@@ -5,7 +5,7 @@ use crate::support::{block_on, call, kind, open_policy, quiet};
 use serde_json::{Value, json};
 use tool_core::call::ResultForm;
 use tool_core::session::{
-    Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, RecoveredCall,
+    Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, JournalStart, RecoveredCall,
 };
 use tool_core::{
     Category, ErrorKind, FunctionTool, Mode, RawTool, RunContext, Runtime, Session, ToolCall,
@@ -331,11 +331,11 @@ impl Hook for Fault {
 }
 
 impl Journal for Fault {
-    async fn started(&self, _: &JournalEntry) -> Result<(), JournalError> {
+    async fn started(&self, _: &JournalEntry) -> Result<JournalStart, JournalError> {
         if *self == Self::Journal {
             Err(JournalError::new("canary of a journal"))
         } else {
-            Ok(())
+            Ok(JournalStart::Recorded)
         }
     }
 

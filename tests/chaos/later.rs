@@ -7,8 +7,8 @@ use tool_core::session::SessionState;
 use tool_core::session::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalRequest, ApprovalVerdict,
     AuditEntry, CallGrant, GrantRequest, GrantVerdict, Journal, JournalEntry, JournalError,
-    MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall, SessionCall,
-    SessionRecord, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
+    JournalStart, MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall,
+    SessionCall, SessionRecord, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
 };
 use tool_core::{Mode, SessionId};
 
@@ -223,8 +223,8 @@ const BOTH: Waits = Waits {
 };
 
 impl Journal for LaterJournal {
-    async fn started(&self, _: &JournalEntry) -> Result<(), JournalError> {
-        BOTH.around(async { Ok(()) }).await
+    async fn started(&self, _: &JournalEntry) -> Result<JournalStart, JournalError> {
+        BOTH.around(async { Ok(JournalStart::Recorded) }).await
     }
 
     async fn finished(&self, _: &str, _: &str, _: &str) -> Result<(), JournalError> {

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use tool_core::session::{
-    Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, RecoveredCall,
+    Hook, HookFuture, HookedCall, Journal, JournalEntry, JournalError, JournalStart, RecoveredCall,
 };
 use tool_core::{
     ErrorKind, Intent, Mode, RunContext, Runtime, Session, ToolCall, ToolError, toolset,
@@ -119,7 +119,7 @@ impl Hook for ForgingHook {
 struct ForgingJournal;
 
 impl Journal for ForgingJournal {
-    async fn started(&self, _: &JournalEntry) -> Result<(), JournalError> {
+    async fn started(&self, _: &JournalEntry) -> Result<JournalStart, JournalError> {
         Err(JournalError::new(FORGED))
     }
 

@@ -109,7 +109,7 @@ impl<'a> Finding<'a> {
     /// Checks that the history is one that every provider takes as it is.
     async fn check_next_model(&mut self, store: &impl SharedStore) {
         let without_journal = Setting {
-            has_journal: false,
+            journal: JournalKind::Nothing,
             ..self.setting.clone()
         };
         let runtime = without_journal.runtime(store.clone());
@@ -255,7 +255,7 @@ pub async fn left(setting: &Setting, store: impl SharedStore, tool: &str) -> u32
     let folder = TempDir::new().expect("a folder");
     let elsewhere = Setting {
         folder: folder.path().to_owned(),
-        has_journal: false,
+        journal: JournalKind::Nothing,
         ..setting.clone()
     };
     let runtime = elsewhere.runtime(store);

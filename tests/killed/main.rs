@@ -22,7 +22,7 @@ mod worker;
 
 use checks::{Finding, left};
 use dice::Dice;
-use setting::{Setting, SharedStore, with_store};
+use setting::{JournalKind, Setting, SharedStore, with_store};
 use std::time::{Duration, UNIX_EPOCH};
 use tally::{HEAD, Tally};
 use tempfile::TempDir;
@@ -45,7 +45,7 @@ fn setting(place: &str, folder: &TempDir, number: u32) -> Setting {
         place: place.to_owned(),
         id: format!("killed-{}-{since}-{number}", std::process::id()),
         folder: folder.path().to_owned(),
-        has_journal: number % 2 == 1,
+        journal: JournalKind::ALL[number as usize % JournalKind::ALL.len()],
     }
 }
 

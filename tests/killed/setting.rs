@@ -5,16 +5,69 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters::stores::{FileJournal, PostgresStore, RedisStore, SqliteStore};
-use tool_core::session::{ConversationKey, DynHistoryStore, SessionBuilder, SessionStore};
+use tool_core::session::{
+    ConversationKey, DynHistoryStore, Journal, RuntimeBuilder, SessionBuilder, SessionStore,
+};
 use tool_core::{Mode, Runtime};
 
 /// The principal of every conversation.
 pub const PRINCIPAL: &str = "user:7";
 
 /// A store of sessions and conversations that outlives a process.
-pub trait SharedStore: SessionStore + DynHistoryStore + Clone {}
+pub trait SharedStore: SessionStore + DynHistoryStore + Clone {
+    /// Returns the store's own journal.
+    fn own_journal(&self) -> impl Journal;
+}
 
-impl<S: SessionStore + DynHistoryStore + Clone> SharedStore for S {}
+impl SharedStore for Arc<SqliteStore> {
+    fn own_journal(&self) -> impl Journal {
+        self.journal().lease(LEASE)
+    }
+}
+
+impl SharedStore for Arc<PostgresStore> {
+    fn own_journal(&self) -> impl Journal {
+        self.journal().lease(LEASE)
+    }
+}
+
+impl SharedStore for Arc<RedisStore> {
+    fn own_journal(&self) -> impl Journal {
+        self.journal().lease(LEASE)
+    }
+}
+
+/// The time after which a killed process counts as killed.
+const LEASE: Duration = Duration::from_millis(300);
+
+/// The journal of the processes of one conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JournalKind {
+    /// None.
+    Nothing,
+    /// A file, which one process has at a time.
+    File,
+    /// That of the store, which processes share.
+    Store,
+}
+
+impl JournalKind {
+    pub const ALL: [Self; 3] = [Self::Nothing, Self::File, Self::Store];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::File => "file",
+            Self::Store => "store",
+        }
+    }
+
+    /// Returns the kind of this name.
+    pub fn named(name: &str) -> Self {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        found.expect("the name of a kind of journal")
+    }
+}
 
 /// The parts of a conversation that are the same in every process.
 #[derive(Clone, Debug)]
@@ -25,8 +78,8 @@ pub struct Setting {
     pub id: String,
     /// The folder with the ledger, the tokens and the journal.
     pub folder: PathBuf,
-    /// True if the processes keep a journal.
-    pub has_journal: bool,
+    /// The journal that the processes keep.
+    pub journal: JournalKind,
 }
 
 impl Setting {
@@ -35,16 +88,24 @@ impl Setting {
     }
 
     /// Creates the runtime of a process.
-    pub fn runtime(&self, store: impl SessionStore) -> Runtime {
-        let mut builder = Runtime::builder(tools(&self.folder))
+    pub fn runtime(&self, store: impl SharedStore) -> Runtime {
+        let builder = Runtime::builder(tools(&self.folder))
             .policy(policy().store_deadline(Duration::from_secs(20)))
-            .store(store)
+            .store(store.clone())
             .signing_key([7; 32]);
-        if self.has_journal {
-            let journal = FileJournal::open(self.folder.join("journal"));
-            builder = builder.journal(journal.expect("the journal opens"));
-        }
+        let builder = self.with_journal(builder, &store);
         builder.build().expect("the runtime builds")
+    }
+
+    fn with_journal(&self, builder: RuntimeBuilder, store: &impl SharedStore) -> RuntimeBuilder {
+        match self.journal {
+            JournalKind::Nothing => builder,
+            JournalKind::File => {
+                let journal = FileJournal::open(self.folder.join("journal"));
+                builder.journal(journal.expect("the journal opens"))
+            }
+            JournalKind::Store => builder.journal(store.own_journal()),
+        }
     }
 
     /// Opens the session of the conversation.

@@ -58,7 +58,7 @@ impl Worker {
             .env(PLACE, &setting.place)
             .env(ID, &setting.id)
             .env(FOLDER, &setting.folder)
-            .env(JOURNAL, setting.has_journal.to_string())
+            .env(JOURNAL, setting.journal.name())
             .env(TURNS, turns.to_string())
             .env_remove(POINT)
             .stdout(Stdio::piped())

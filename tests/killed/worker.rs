@@ -4,7 +4,7 @@
 
 use crate::points::reach;
 use crate::script::{PROMPTS, Progress, Script};
-use crate::setting::{Setting, SharedStore, with_store};
+use crate::setting::{JournalKind, Setting, SharedStore, with_store};
 use futures_util::StreamExt;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -45,7 +45,7 @@ async fn goes_on_with_the_conversation() {
         place: variable(PLACE),
         id: variable(ID),
         folder: variable(FOLDER).into(),
-        has_journal: variable(JOURNAL) == "true",
+        journal: JournalKind::named(&variable(JOURNAL)),
     };
     let turns = variable(TURNS).parse().expect("a number of turns");
     with_store!(&setting.place, |store| say(

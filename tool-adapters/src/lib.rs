@@ -29,7 +29,7 @@
 //! | `otel` | [`telemetry::otel`]: spans and metrics over OTLP | 1.89 |
 //! | `restate` | [`restate`]: conversations that Restate runs, which go on after a crash; has `agent` | 1.90 |
 //! | `redis` | [`stores::RedisStore`]: sessions and conversations in Redis | 1.89 |
-//! | `journal` | [`stores::FileJournal`]: a journal of calls in a file | 1.90 |
+//! | `journal` | [`stores::FileJournal`]: a journal of calls in a file, for one process. The stores have their own | 1.90 |
 //! | `sqlite` | [`stores::SqliteStore`]: sessions and conversations in SQLite | 1.94 |
 //! | `postgres` | [`stores::PostgresStore`]: sessions and conversations in PostgreSQL | 1.94 |
 //! | `agent-records` | the records of agents in the same databases | 1.89 |

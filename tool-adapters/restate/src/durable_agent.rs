@@ -29,7 +29,7 @@ use tool_core::session::{Decision, DurableSteps, Model, Reply, ReplyFinish};
 /// use tool_adapters::agent::AgentLoop;
 /// use tool_adapters::restate::DurableAgent;
 /// use tool_adapters::restate::sdk::prelude::{Endpoint, HttpServer};
-/// use tool_adapters::stores::{FileJournal, SqliteStore};
+/// use tool_adapters::stores::SqliteStore;
 /// use tool_core::testing::ScriptedModel;
 /// use tool_core::{Mode, Runtime, ToolContext};
 ///
@@ -37,7 +37,7 @@ use tool_core::session::{Decision, DurableSteps, Model, Reply, ReplyFinish};
 ///     let store = SqliteStore::open("concierge.db").await?;
 ///     let runtime = Runtime::builder(ToolContext::discover()?)
 ///         .store(store.clone())
-///         .journal(FileJournal::open("concierge.journal")?)
+///         .journal(store.journal())
 ///         .signing_key(key)
 ///         .build()?;
 ///     let agent = DurableAgent::new(move |steps, conversation: String| {
@@ -98,7 +98,7 @@ impl DurableAgent {
     }
 }
 
-/// What the handler `message` returns: the reply as a user may read it.
+/// The answer of the handler `message`: the reply as a user may read it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]

@@ -135,7 +135,7 @@ impl Drop for EndsRun {
 #[error("{0}")]
 struct StepError(String);
 
-/// What a function asks of Restate.
+/// A request of a function to Restate.
 enum Request {
     Step {
         name: String,

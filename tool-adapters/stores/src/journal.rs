@@ -4,8 +4,6 @@ use redb::{
     Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable, Table,
     TableDefinition, TableError, TableHandle, WriteTransaction,
 };
-use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::error::Error;
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -15,9 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use std::{fmt, io, thread};
 use tokio::sync::oneshot;
 use tool_core::serde_json;
-use tool_core::serde_json::value::RawValue;
-use tool_core::serde_json::{Map, Value, json};
-use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
+use tool_core::session::{Journal, JournalEntry, JournalError, JournalStart, RecoveredCall};
 
 /// Default age at which calls are removed.
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3_600);
@@ -32,10 +28,6 @@ const PRUNE: usize = 2 * BATCH;
 const CACHE: usize = 8 << 20;
 /// Version of the tables.
 const FORMAT: u64 = 1;
-/// Longest response that is kept whole, in bytes.
-const MAX_RESPONSE: usize = 64 << 10;
-/// Longest text in a response that is not kept whole, in characters.
-const MAX_TEXT: usize = 1_000;
 
 /// Session, call id, and the number of the run. A run is the time for which one process has the
 /// file open.
@@ -81,10 +73,6 @@ const META: TableDefinition<&str, u64> = TableDefinition::new("journal_meta");
 /// owner only. The calls of a session are removed when the session is forgotten; other calls are
 /// removed at the age that
 /// [`open_keeping`](Self::open_keeping) sets. The file does not shrink, but its space is used again.
-///
-/// Of a response over 64 KiB, the journal keeps the data without the parts beside it. If that is
-/// over 64 KiB too, it keeps an envelope that says whether the call succeeded: `data` is null, and
-/// `meta.warnings` has the reason.
 #[derive(Debug)]
 pub struct FileJournal {
     path: PathBuf,
@@ -161,7 +149,7 @@ impl FileJournal {
 }
 
 impl Journal for FileJournal {
-    async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+    async fn started(&self, call: &JournalEntry) -> Result<JournalStart, JournalError> {
         let entry = serde_json::to_string(call);
         let entry = entry.map_err(|error| {
             JournalError::with_source("failed to write an entry as JSON", error)
@@ -175,8 +163,8 @@ impl Journal for FileJournal {
             harmless,
             entry,
         })
-        .await
-        .map(drop)
+        .await?;
+        Ok(JournalStart::Recorded)
     }
 
     async fn finished(
@@ -185,12 +173,10 @@ impl Journal for FileJournal {
         call_id: &str,
         response: &str,
     ) -> Result<(), JournalError> {
-        let response = bounded(response)?.into_owned();
-        let (session, call_id) = (session.to_owned(), call_id.to_owned());
         self.request(Request::Finished {
-            session,
-            call_id,
-            response,
+            session: session.to_owned(),
+            call_id: call_id.to_owned(),
+            response: response.to_owned(),
         })
         .await
         .map(drop)
@@ -500,7 +486,10 @@ impl<'t> Tables<'t> {
                     .responses
                     .get((session, &*call_id, run))?
                     .map(|text| text.value().to_owned());
-                Ok(RecoveredCall { entry, response })
+                Ok(RecoveredCall {
+                    response,
+                    ..RecoveredCall::new(entry)
+                })
             },
         );
         recovered.collect()
@@ -616,124 +605,5 @@ fn sync_folder(path: &Path) -> io::Result<()> {
         File::open(folder)?.sync_all()
     } else {
         Ok(())
-    }
-}
-
-/// Returns the response, or a shorter one that says whether the call succeeded and that its result
-/// is lost. Without any response the call would be recovered as unknown.
-fn bounded(response: &str) -> Result<Cow<'_, str>, JournalError> {
-    if response.len() <= MAX_RESPONSE {
-        return Ok(Cow::Borrowed(response));
-    }
-    // The data alone may fit. It is not read, so that it stays as it is.
-    if let Ok(mut members) = serde_json::from_str::<BTreeMap<&str, &RawValue>>(response)
-        && members.remove("content").is_some()
-        && let Ok(data_only) = serde_json::to_string(&members)
-        && data_only.len() <= MAX_RESPONSE
-    {
-        return Ok(Cow::Owned(data_only));
-    }
-    let bytes = response.len();
-    let Ok(Value::Object(envelope)) = serde_json::from_str(response) else {
-        return Err(JournalError::new(format!(
-            "expected an envelope, got {bytes} bytes of other text"
-        )));
-    };
-    let warning =
-        format!("the call ended; its result of {bytes} bytes was too large to be kept and is lost");
-    let mut meta = short_members(
-        envelope.get("meta"),
-        &["schemaVersion", "tool", "callId", "durationMs"],
-    );
-    meta.insert("warnings".to_owned(), json!([warning]));
-    let short = if envelope.get("ok") == Some(&Value::Bool(true)) {
-        json!({ "ok": true, "data": null, "intents": [], "meta": meta })
-    } else {
-        let error = short_members(
-            envelope.get("error"),
-            &["type", "message", "retryable", "partialSideEffects"],
-        );
-        json!({ "ok": false, "error": error, "meta": meta })
-    };
-    Ok(Cow::Owned(short.to_string()))
-}
-
-/// Returns some members of an object, with shortened texts.
-fn short_members(object: Option<&Value>, names: &[&str]) -> Map<String, Value> {
-    let member = |name: &&str| {
-        let value = match object?.get(*name)? {
-            Value::String(text) => Value::String(text.chars().take(MAX_TEXT).collect()),
-            value => value.clone(),
-        };
-        Some(((*name).to_owned(), value))
-    };
-    names.iter().filter_map(member).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{MAX_RESPONSE, bounded};
-    use tool_core::ToolResponse;
-    use tool_core::serde_json;
-
-    fn kept(response: &str) -> ToolResponse {
-        let kept = bounded(response).unwrap();
-        assert!(kept.len() < MAX_RESPONSE);
-        serde_json::from_str(&kept).unwrap()
-    }
-
-    #[test]
-    fn response_of_64_kib_is_kept_whole() {
-        let response = "x".repeat(MAX_RESPONSE);
-        assert_eq!(bounded(&response).unwrap(), response);
-    }
-
-    #[test]
-    fn longer_response_is_kept_as_a_success() {
-        let data = "x".repeat(MAX_RESPONSE);
-        let kept = kept(&format!(
-            r#"{{"ok":true,"data":"{data}","intents":[],"meta":{{"tool":"find","callId":"c","durationMs":1.5}}}}"#
-        ));
-        assert!(kept.is_ok());
-        assert_eq!(kept.data_json(), Some("null"));
-        assert_eq!(
-            (kept.meta().tool(), kept.meta().call_id()),
-            ("find", Some("c"))
-        );
-        assert!(
-            kept.meta().warnings()[0].contains("too large to be kept"),
-            "{:?}",
-            kept.meta().warnings()
-        );
-    }
-
-    #[test]
-    fn longer_response_loses_its_parts_before_its_data() {
-        let parts = "x".repeat(MAX_RESPONSE);
-        let kept = kept(&format!(
-            r#"{{"ok":true,"data":123456789012345678901,"meta":{{"tool":"f"}},"content":[{{"type":"text","text":"{parts}"}}]}}"#
-        ));
-        assert_eq!(
-            (kept.data_json(), kept.clone().into_text().as_str()),
-            (Some("123456789012345678901"), "123456789012345678901")
-        );
-        assert_eq!(kept.meta().warnings(), [""; 0]);
-    }
-
-    #[test]
-    fn longer_response_is_kept_with_its_error() {
-        let message = "é".repeat(MAX_RESPONSE);
-        let kept = kept(&format!(
-            r#"{{"ok":false,"error":{{"type":"CONFLICT","message":"{message}","retryable":true,"partialSideEffects":true}},
-            "meta":{{"tool":"find"}}}}"#
-        ));
-        let error = kept.error().unwrap();
-        assert_eq!(error.message.chars().count(), 1_000);
-        assert!(error.retryable && error.partial_side_effects);
-    }
-
-    #[test]
-    fn longer_text_that_is_no_envelope_fails() {
-        assert!(bounded(&"x".repeat(MAX_RESPONSE + 1)).is_err());
     }
 }

@@ -1,5 +1,5 @@
 //! Stores: sessions and conversations in [`SqliteStore`] (a file, without a server), [`PostgresStore`] and [`RedisStore`],
-//! and calls in [`FileJournal`].
+//! and calls in [`FileJournal`], or in the journal of a store.
 //!
 //! A store implements [`SessionStore`](tool_core::session::SessionStore) and
 //! [`HistoryStore`](tool_core::session::HistoryStore). With the feature `agent-records`, the stores in SQL databases also
@@ -12,10 +12,14 @@
 
 #[cfg(feature = "journal")]
 mod journal;
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+mod journal_keys;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+mod sign_of_life;
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub mod sql;
 #[cfg(feature = "sqlite")]
@@ -26,8 +30,8 @@ pub use crate::journal::FileJournal;
 #[cfg(feature = "postgres")]
 pub use crate::postgres::{PostgresDatabase, PostgresStore};
 #[cfg(feature = "redis")]
-pub use crate::redis::{RedisRecord, RedisStore};
+pub use crate::redis::{RedisJournal, RedisRecord, RedisStore};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub use crate::sql::{SqlError, SqlStore, session_record::SqlSession};
+pub use crate::sql::{SqlError, SqlStore, journal::SqlJournal, session_record::SqlSession};
 #[cfg(feature = "sqlite")]
 pub use crate::sqlite::{SqliteDatabase, SqliteStore};

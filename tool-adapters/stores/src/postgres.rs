@@ -3,6 +3,7 @@
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
 use crate::sql::histories::HistoryDatabase;
+use crate::sql::journal::JournalDatabase;
 use crate::sql::session_row::SessionDatabase;
 use crate::sql::{
     Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
@@ -142,6 +143,15 @@ const TABLES: &[Tables] = &[
             number: 1,
             name: "histories",
             sql: include_str!("migrations/postgres/0001_histories.sql"),
+        }],
+    },
+    Tables {
+        noted_in: "_tool_journal_migrations",
+        applied: "SELECT version, checksum FROM _tool_journal_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "journal",
+            sql: include_str!("migrations/postgres/0001_journal.sql"),
         }],
     },
 ];
@@ -327,6 +337,10 @@ impl SessionDatabase for PostgresDatabase {
 
     const LOCK_OPENINGS: Option<&'static str> =
         Some(include_str!("sql/postgres/lock_openings.sql"));
+}
+
+impl JournalDatabase for PostgresDatabase {
+    const LOCK_CALL: &'static str = include_str!("sql/postgres/lock_journal_call.sql");
 }
 
 impl HistoryDatabase for PostgresDatabase {

@@ -3,6 +3,7 @@
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
 use crate::sql::histories::{CONVERSATION, HistoryDatabase};
+use crate::sql::journal::{CALL, JournalDatabase};
 use crate::sql::session_row::{SESSION, SessionDatabase};
 use crate::sql::{
     Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
@@ -156,6 +157,15 @@ const TABLES: &[Tables] = &[
             number: 1,
             name: "histories",
             sql: include_str!("migrations/sqlite/0001_histories.sql"),
+        }],
+    },
+    Tables {
+        noted_in: "_tool_journal_migrations",
+        applied: "SELECT version, checksum FROM _tool_journal_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "journal",
+            sql: include_str!("migrations/sqlite/0001_journal.sql"),
         }],
     },
 ];
@@ -329,6 +339,11 @@ impl SessionDatabase for SqliteDatabase {
 
     /// A transaction is the only one that writes.
     const LOCK_OPENINGS: Option<&'static str> = None;
+}
+
+impl JournalDatabase for SqliteDatabase {
+    /// A transaction is the only one that writes.
+    const LOCK_CALL: &'static str = CALL;
 }
 
 impl HistoryDatabase for SqliteDatabase {

@@ -98,6 +98,9 @@ pub(crate) struct OptionalMeta {
     pub(crate) empty: Option<bool>,
     #[serde(skip)]
     pub(crate) session_is_lost: bool,
+    /// True if the call did not run because another process is running it.
+    #[serde(skip)]
+    pub(crate) runs_elsewhere: bool,
     /// The agent to which the conversation is handed. It is not read back, so that no other server
     /// names it.
     #[serde(skip)]

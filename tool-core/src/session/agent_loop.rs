@@ -712,7 +712,7 @@ impl OpenReply<'_> {
     }
 }
 
-/// What a step of the model has brought, as an engine records it.
+/// The outcome of a step of the model, as an engine records it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RecordedAnswer {
@@ -883,7 +883,10 @@ impl<'a> OpenStep<'a> {
 
         let steps = self.steps;
         let interruptions = self.interruptions;
-        let calls = self.step.calls.clone();
+        let calls = match steps {
+            Some(_) => self.step.calls.clone(),
+            None => Vec::new(),
+        };
         let running = run_step(session, to_run)
             .zip(&places)
             .map(async |(response, place)| {

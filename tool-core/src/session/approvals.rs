@@ -303,6 +303,8 @@ const ALIAS: &str = "tool-core alias 1";
 const SEAL: &str = "tool-core seal 1";
 /// Separates the proofs of grants from them.
 const GRANT: &str = "tool-core grant 1";
+/// Separates the proofs of the journal's entries from them.
+const JOURNAL: &str = "tool-core journal 1";
 
 /// Signs the calls that wait for approval. Processes that redeem each other's tokens share the key.
 ///
@@ -400,17 +402,32 @@ impl Signer {
 
     /// Returns the proof of a grant, whose parts are texts.
     pub(crate) fn grant_proof(&self, parts: &[&str]) -> String {
-        hex(&self.proof_of_grant(parts).finalize().into_bytes())
+        hex(&self.proof_of_parts(GRANT, parts).finalize().into_bytes())
     }
 
     /// Returns true if this is the proof of a grant with these parts.
     pub(crate) fn proves_grant(&self, proof: &str, parts: &[&str]) -> bool {
-        let mut bytes = [0; PROOF];
-        decode_hex(proof, &mut bytes) && self.proof_of_grant(parts).verify_slice(&bytes).is_ok()
+        self.proves(GRANT, proof, parts)
     }
 
-    fn proof_of_grant(&self, parts: &[&str]) -> Hmac<Sha256> {
-        let mut proof = self.0.clone().chain_update(GRANT);
+    /// Returns the proof of what the journal keeps, whose parts are texts.
+    pub(crate) fn journal_proof(&self, parts: &[&str]) -> String {
+        hex(&self.proof_of_parts(JOURNAL, parts).finalize().into_bytes())
+    }
+
+    /// Returns true if this is the proof of what the journal keeps.
+    pub(crate) fn proves_journal(&self, proof: &str, parts: &[&str]) -> bool {
+        self.proves(JOURNAL, proof, parts)
+    }
+
+    fn proves(&self, purpose: &str, proof: &str, parts: &[&str]) -> bool {
+        let mut bytes = [0; PROOF];
+        let expected = self.proof_of_parts(purpose, parts);
+        decode_hex(proof, &mut bytes) && expected.verify_slice(&bytes).is_ok()
+    }
+
+    fn proof_of_parts(&self, purpose: &str, parts: &[&str]) -> Hmac<Sha256> {
+        let mut proof = self.0.clone().chain_update(purpose);
         for part in parts {
             add_text(&mut proof, part);
         }

@@ -7,6 +7,7 @@ use crate::json::nested::unless_too_deep;
 use crate::registry::ToolContext;
 use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::control_tools::session_tools;
+use crate::session::earlier_calls::EarlierCalls;
 use crate::session::handle::Session;
 use crate::session::inner::{RareState, RuntimeInner, SessionInner, SessionResources, journal_key};
 use crate::session::journal::{JournalError, RecoveredCall};
@@ -411,7 +412,7 @@ impl SessionBuilder {
         });
         let rare = (!recovered.is_empty()).then(|| {
             Box::new(RareState {
-                recovered: Mutex::new(recovered),
+                earlier: Mutex::new(EarlierCalls::new(recovered)),
                 ..RareState::default()
             })
         });

@@ -1,6 +1,6 @@
 //! The steps of a conversation that an engine records, so that it goes on where it was after a crash.
 
-use crate::call::{ErrorBody, ToolCall, ToolError, ToolResponse};
+use crate::call::{ErrorBody, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
 use crate::time::CallInstant;
 use futures_util::future::BoxFuture;
@@ -191,6 +191,9 @@ struct ResponseRecord {
 }
 
 /// Makes a call as a step. The future returns its response, and whether the reply was interrupted meanwhile.
+///
+/// If another process is running the call, perhaps one that was killed a moment ago, nothing is recorded, and the engine tries
+/// again until the journal knows the outcome.
 pub(crate) async fn record_response(
     steps: &(impl DurableSteps + ?Sized),
     call: &ToolCall,
@@ -199,6 +202,9 @@ pub(crate) async fn record_response(
     let name = format!("call {}", call.id());
     let work = async {
         let (response, is_interrupted) = response.await;
+        if let Some(error) = response.error_of_running_elsewhere() {
+            return Err(recorded_error(error.clone()));
+        }
         Ok(ResponseRecord {
             response: response.to_stored_json(),
             handoff: response.meta().handoff().map(str::to_owned),
@@ -207,10 +213,11 @@ pub(crate) async fn record_response(
     };
     let recorded = record(steps, &name, work).await;
     recorded.and_then(read_response).unwrap_or_else(|error| {
+        let is_interrupted = error.kind() == ErrorKind::Cancelled;
         let response = ToolResponse::refused(call, error, CallInstant::now());
         RecordedResponse {
             response,
-            is_interrupted: true,
+            is_interrupted,
         }
     })
 }

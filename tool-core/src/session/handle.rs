@@ -150,7 +150,7 @@ impl Session {
     /// call that has the id of one of them by chance runs then.
     pub fn forget_lost(&self) {
         if let Some(rare) = self.0.rare.get() {
-            rare.recovered.lock().clear();
+            rare.earlier.lock().forget();
         }
     }
 

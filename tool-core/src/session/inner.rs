@@ -8,9 +8,11 @@ use crate::session::account::{Accounts, Payers};
 use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::Signer;
 use crate::session::calls_in_progress::CallsInProgress;
+use crate::session::earlier_calls::EarlierCalls;
 use crate::session::guards::Guards;
 use crate::session::hooks::Hook;
-use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
+use crate::session::journal::{DynJournal, JournalError};
+use crate::session::journal_seal::JournalSealer;
 #[cfg(feature = "tower")]
 use crate::session::layers::LayerStack;
 use crate::session::metrics::call_log::{CallLog, SpareBytes};
@@ -52,6 +54,7 @@ pub(crate) struct RuntimeInner {
     #[cfg(feature = "tower")]
     pub(crate) layers: Option<LayerStack>,
     pub(crate) signer: Signer,
+    pub(crate) journal_sealer: JournalSealer,
     /// The sessions that have a handle in this process.
     pub(crate) sessions: Mutex<HashMap<Arc<str>, Weak<SessionInner>>>,
     /// The threads of `blocking` tools.
@@ -121,8 +124,8 @@ pub(crate) struct RareState {
     pub(crate) playout: Playout,
     /// Created when a transport first measures speech.
     pub(crate) speech: OnceLock<Box<SpeechStats>>,
-    /// The calls that earlier processes recorded in the journal.
-    pub(crate) recovered: Mutex<Vec<RecoveredCall>>,
+    /// The calls that other processes recorded in the journal.
+    pub(crate) earlier: Mutex<EarlierCalls>,
     /// The ids of running calls that are recorded in the journal.
     pub(crate) journaled: Mutex<HashSet<Arc<str>>>,
     pub(crate) results: ResultCache,

@@ -19,7 +19,10 @@ use thiserror::Error;
 /// when it returns, and only for calls that are not
 /// [`harmless`](JournalEntry::harmless).
 ///
-/// A journal belongs to one process. It need not see what others write at the same time.
+/// A journal that belongs to one process, such as one in a file, need not see what others write at
+/// the same time. One that processes share tells them apart by itself: [`started`](Self::started)
+/// decides in one step which of two processes runs a call, and a lease shows whether the process
+/// that has begun a call still runs.
 ///
 /// It knows a session by a key: the session's id, and if the session has a principal or an agent, a
 /// JSON array of the id and both. So what one principal's session leaves behind is neither answered
@@ -27,7 +30,7 @@ use thiserror::Error;
 ///
 /// ```
 /// use std::sync::Mutex;
-/// use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall};
+/// use tool_core::session::{Journal, JournalEntry, JournalError, JournalStart, RecoveredCall};
 ///
 /// /// A table of a database.
 /// #[derive(Default)]
@@ -38,11 +41,11 @@ use thiserror::Error;
 /// }
 ///
 /// impl Journal for CallTable {
-///     async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+///     async fn started(&self, call: &JournalEntry) -> Result<JournalStart, JournalError> {
 ///         let mut rows = self.rows.lock().map_err(|_| JournalError::new("the table is poisoned"))?;
 ///         rows.retain(|row| (&row.entry.session, &row.entry.call_id) != (&call.session, &call.call_id));
-///         rows.push(RecoveredCall { entry: call.clone(), response: None });
-///         Ok(())
+///         rows.push(RecoveredCall::new(call.clone()));
+///         Ok(JournalStart::Recorded)
 ///     }
 ///
 ///     async fn finished(&self, session: &str, call_id: &str, response: &str) -> Result<(), JournalError> {
@@ -73,9 +76,10 @@ use thiserror::Error;
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let entry = JournalEntry {
 /// #     session: "chat-42".into(), call_id: "call_1".into(), tool: "pay".into(), arguments: r#"{"cents":900}"#.into(), turn: 1,
-/// #     idempotency_key: "key".into(), started_at: "2026-11-25T12:00:00Z".parse()?, harmless: false,
+/// #     idempotency_key: "key".into(), started_at: "2026-11-25T12:00:00Z".parse()?, harmless: false, time_limit_ms: 30_000,
+/// #     replaces: None, seal: None,
 /// # };
-/// # let table = CallTable { earlier: vec![RecoveredCall { entry, response: None }], ..CallTable::default() };
+/// # let table = CallTable { earlier: vec![RecoveredCall::new(entry)], ..CallTable::default() };
 /// # let tools = ToolContext::builder().with(pay).build()?;
 /// // An earlier process was killed while `call_1` ran.
 /// let session = Runtime::builder(tools).journal(table).build()?.session("chat-42", Mode::Text).await?;
@@ -90,13 +94,20 @@ pub trait Journal: Send + Sync + 'static {
     ///
     /// A call id that is used again in one process replaces the earlier call and its end. On an
     /// error, a call that is not harmless does not run.
-    fn started(&self, call: &JournalEntry)
-    -> impl Future<Output = Result<(), JournalError>> + Send;
+    ///
+    /// A journal that processes share records nothing if another process has recorded a call with
+    /// this session and id, and returns what it knows of that call. Only if the entry
+    /// [`replaces`](JournalEntry::replaces) exactly that record, it is replaced. Of two processes
+    /// that record a call at once, one is told of the other.
+    fn started(
+        &self,
+        call: &JournalEntry,
+    ) -> impl Future<Output = Result<JournalStart, JournalError>> + Send;
 
-    /// Records the end of a call: the JSON of its envelope, with a member `content` if its result
-    /// has
+    /// Records the end of a call that this process has started: the JSON of its envelope, of at most
+    /// 65 KiB, with a member `content` if its result has
     /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, for example one of a forgotten
-    /// session.
+    /// session, and one that another process has replaced.
     ///
     /// The response is as the model gets it: the hooks have seen it, its cost is charged, and its intents are carried out. A call
     /// of a process that was killed before is `UNKNOWN`.
@@ -110,8 +121,8 @@ pub trait Journal: Send + Sync + 'static {
     ) -> impl Future<Output = Result<(), JournalError>> + Send;
 
     /// Returns the calls of a session that earlier processes recorded, in the order in which they
-    /// started. Calls of this process are left out. Where two processes used the same call id, the
-    /// later one comes later.
+    /// started. Calls of this process are left out, and those that another process is running.
+    /// Where two processes used the same call id, the later one comes later.
     ///
     /// On an error, the session does not open.
     fn recover(
@@ -143,15 +154,50 @@ pub struct JournalEntry {
     pub started_at: Timestamp,
     /// True for a tool that may run twice without harm: it is read-only or idempotent.
     pub harmless: bool,
+    /// The call's time limit in milliseconds. A process that lives does not run it for longer.
+    #[serde(default)]
+    pub time_limit_ms: u64,
+    /// The [number](RecoveredCall::number) of the call with this id that the host was told of, and
+    /// that this one replaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<u64>,
+    /// A proof that the other fields are as the host's runtime has written them, if the runtime has a
+    /// [signing key](super::RuntimeBuilder::signing_key).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<String>,
 }
 
-/// A call that an earlier process recorded.
+/// What a journal answers to a call that is about to run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum JournalStart {
+    /// The start is recorded. The call runs.
+    Recorded,
+    /// Another process is running a call with this id.
+    Running,
+    /// Another process has recorded a call with this id, and does not run it any more.
+    Known(Box<RecoveredCall>),
+}
+
+/// A call that another process has recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecoveredCall {
     /// The call.
     pub entry: JournalEntry,
     /// The JSON of its envelope; `None` if the end was not recorded.
     pub response: Option<String>,
+    /// What distinguishes it from other calls with its id. A journal of one process may leave it 0.
+    pub number: u64,
+}
+
+impl RecoveredCall {
+    /// Creates a call whose end is not recorded.
+    pub fn new(entry: JournalEntry) -> Self {
+        Self {
+            entry,
+            response: None,
+            number: 0,
+        }
+    }
 }
 
 /// A journal that cannot be written or read. The text goes to the log, never to the model.
@@ -227,7 +273,7 @@ pub(crate) use object_safe;
 object_safe! {
     /// A journal of any type.
     pub(crate) trait DynJournal: Journal, JournalError;
-    started(call: &'a JournalEntry) -> ();
+    started(call: &'a JournalEntry) -> JournalStart;
     finished(session: &'a str, call_id: &'a str, response: &'a str) -> ();
     recover(session: &'a str) -> Vec<RecoveredCall>;
     forget(session: &'a str) -> ();

@@ -16,6 +16,7 @@ pub(crate) mod control_tools;
 pub(crate) mod decision;
 pub(crate) mod declared_tools;
 pub(crate) mod durable_steps;
+pub(crate) mod earlier_calls;
 pub(crate) mod event_queue;
 pub(crate) mod fallback;
 pub(crate) mod grants;
@@ -26,6 +27,8 @@ pub(crate) mod history;
 pub(crate) mod hooks;
 pub(crate) mod inner;
 pub(crate) mod journal;
+pub(crate) mod journal_response;
+pub(crate) mod journal_seal;
 pub(crate) mod json_form;
 #[cfg(feature = "tower")]
 pub(crate) mod layers;
@@ -70,7 +73,7 @@ pub(crate) mod user_file;
 pub(crate) mod user_message;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use crate::session::agent_event::{AgentEvent, ApprovalWanted, EVENT_SCHEMA_VERSION};
 pub use crate::session::agent_loop::ReplyOptions;
@@ -99,7 +102,9 @@ pub use crate::session::history::History;
 pub use crate::session::hooks::{
     Hook, HookFn, HookFuture, HookedCall, HookedDecision, HookedRequest, Next, RequestKind,
 };
-pub use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
+pub use crate::session::journal::{
+    Journal, JournalEntry, JournalError, JournalStart, RecoveredCall,
+};
 pub use crate::session::json_form::error::HistoryError;
 pub use crate::session::json_form::limits::HistoryLimits;
 pub use crate::session::length::keep::Keep;

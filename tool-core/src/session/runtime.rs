@@ -17,6 +17,7 @@ use crate::session::hooks::{
 };
 use crate::session::inner::{RuntimeInner, SessionInner};
 use crate::session::journal::{DynJournal, Journal};
+use crate::session::journal_seal::JournalSealer;
 #[cfg(feature = "tower")]
 use crate::session::layers::{CallService, LayerStack, WrapService, wrap_in};
 use crate::session::metrics::call_log::SessionCall;
@@ -91,13 +92,18 @@ impl RuntimeBuilder {
     }
 
     /// Sets the journal in which calls are recorded before they run. Defaults to none.
+    ///
+    /// With a [signing key](Self::signing_key), each entry and each response has a keyed proof. A
+    /// record that was changed, or written without the key, counts as unknown: an action does not
+    /// run, and no response is read from it.
     pub fn journal(mut self, journal: impl Journal) -> Self {
         self.journal = Some(Arc::new(journal));
         self
     }
 
-    /// Sets the key that signs approval tokens: 32 random bytes. Defaults to a random key of this
-    /// process, whose tokens no other process can redeem.
+    /// Sets the key that signs approval tokens, and the records of the [journal](Self::journal): 32
+    /// random bytes. Defaults to a random key of this process, whose tokens no other process can
+    /// redeem; the journal's records are not signed then.
     pub fn signing_key(mut self, key: [u8; 32]) -> Self {
         self.signer = Some(Signer::new(key));
         self
@@ -137,6 +143,7 @@ impl RuntimeBuilder {
                 guards: self.guards,
                 #[cfg(feature = "tower")]
                 layers: LayerStack::new(self.layers, innermost_service(runtime.clone())),
+                journal_sealer: JournalSealer(self.signer.clone()),
                 signer: self.signer.unwrap_or_else(Signer::random),
                 sessions: Mutex::default(),
                 threads: ThreadPool::new(threads),

@@ -8,6 +8,7 @@ pub mod agents;
 pub(crate) mod assertions;
 pub(crate) mod client;
 pub mod history;
+pub mod journal;
 pub(crate) mod scripted;
 pub(crate) mod skip;
 pub mod store;

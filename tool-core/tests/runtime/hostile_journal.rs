@@ -7,7 +7,9 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
-use tool_core::session::{Journal, JournalEntry, JournalError, RecoveredCall, StateChange};
+use tool_core::session::{
+    Journal, JournalEntry, JournalError, JournalStart, RecoveredCall, StateChange,
+};
 use tool_core::{
     ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolOutput, ToolResponse, toolset,
 };
@@ -37,7 +39,7 @@ impl Journal for Book {
     fn started(
         &self,
         call: &JournalEntry,
-    ) -> impl Future<Output = Result<(), JournalError>> + Send {
+    ) -> impl Future<Output = Result<JournalStart, JournalError>> + Send {
         assert!(
             self.does != Does::PanicsOver("c2") || call.call_id != "c2",
             "on purpose"
@@ -47,11 +49,11 @@ impl Journal for Book {
                 self.does != Does::PanicsLaterOver("c2") || call.call_id != "c2",
                 "on purpose"
             );
-            self.calls.lock().expect("calls").push(RecoveredCall {
-                entry: call.clone(),
-                response: None,
-            });
-            Ok(())
+            self.calls
+                .lock()
+                .expect("calls")
+                .push(RecoveredCall::new(call.clone()));
+            Ok(JournalStart::Recorded)
         }
     }
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use tool_core::call::ResultForm;
 use tool_core::session::{
-    Decision, HookedCall, Journal, JournalEntry, JournalError, Message, PendingCall, RecoveredCall,
-    decision_begun_note,
+    Decision, HookedCall, Journal, JournalEntry, JournalError, JournalStart, Message, PendingCall,
+    RecoveredCall, decision_begun_note,
 };
 use tool_core::{
     Content, ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolOutput,
@@ -54,13 +54,10 @@ impl Paper {
 }
 
 impl Journal for Paper {
-    async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+    async fn started(&self, call: &JournalEntry) -> Result<JournalStart, JournalError> {
         let mut calls = self.write(format!("started {}", call.call_id))?;
-        calls.push(RecoveredCall {
-            entry: call.clone(),
-            response: None,
-        });
-        Ok(())
+        calls.push(RecoveredCall::new(call.clone()));
+        Ok(JournalStart::Recorded)
     }
 
     async fn finished(&self, _: &str, id: &str, said: &str) -> Result<(), JournalError> {
@@ -118,6 +115,13 @@ impl Bank {
         self.ran.add();
         ToolOutput::new(7)
             .with_content([Content::text("No. 7"), Content::image("aGk=", "image/png")])
+    }
+
+    /// List all that was ever paid.
+    #[tool(category = "action", max_output = 200_000)]
+    fn list_payments(&self) -> String {
+        self.ran.add();
+        "x".repeat(100_000)
     }
 
     /// Pay, and speak of it in the next turn.
@@ -195,6 +199,21 @@ async fn recovered_result_has_its_content_parts() {
         );
     }
     assert_eq!(bank.ran.get(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn journal_records_that_a_result_was_too_large_to_keep() {
+    let bank = Bank::default();
+    let mut responses = Vec::new();
+    for _ in 0..2 {
+        let call = ToolCall::new("c1", "list_payments", "{}");
+        responses.push(process(&bank).await.call(call).await);
+    }
+    let kept = &responses[1];
+    assert!(kept.is_ok() && responses[0].is_ok());
+    assert_eq!((kept.data_json(), bank.ran.get()), (Some("null"), 1));
+    let warnings = kept.meta().warnings();
+    assert!(warnings[0].contains("too large"), "{warnings:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -420,7 +439,7 @@ struct Witness {
 }
 
 impl Journal for Witness {
-    async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+    async fn started(&self, call: &JournalEntry) -> Result<JournalStart, JournalError> {
         self.paper.started(call).await
     }
 

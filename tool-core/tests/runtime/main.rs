@@ -55,6 +55,8 @@ mod reasons;
 mod requests;
 mod search;
 mod sessions;
+mod shared_calls;
+mod shared_journal;
 mod steps;
 mod streams;
 mod thread_time;

@@ -5,7 +5,7 @@ use serde_json::json;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use tool_core::session::{
-    Journal, JournalEntry, JournalError, MemoryStore, OpenError, RecoveredCall,
+    Journal, JournalEntry, JournalError, JournalStart, MemoryStore, OpenError, RecoveredCall,
 };
 use tool_core::{ErrorKind, Intent, Mode, Policy, Runtime, Session, ToolCall, ToolOutput, toolset};
 
@@ -49,18 +49,15 @@ impl Book {
 }
 
 impl Journal for Book {
-    async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
-        let recovered = RecoveredCall {
-            entry: call.clone(),
-            response: None,
-        };
+    async fn started(&self, call: &JournalEntry) -> Result<JournalStart, JournalError> {
+        let recovered = RecoveredCall::new(call.clone());
         self.0
             .lock()
             .expect("sound")
             .entry(call.session.clone())
             .or_default()
             .push(recovered);
-        Ok(())
+        Ok(JournalStart::Recorded)
     }
 
     async fn finished(&self, session: &str, id: &str, response: &str) -> Result<(), JournalError> {

@@ -7,9 +7,11 @@
 mod asked;
 mod connection;
 mod histories;
+mod journal;
 mod record;
 mod scripts;
 mod store;
 
+pub use crate::redis::journal::RedisJournal;
 pub use crate::redis::record::RedisRecord;
 pub use crate::redis::store::RedisStore;

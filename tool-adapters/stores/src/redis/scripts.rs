@@ -294,6 +294,78 @@ pub(crate) static STALE_SLOTS: LazyLock<Script> =
 pub(crate) static REVISE_SLOTS: LazyLock<Script> =
     LazyLock::new(|| script(&[], include_str!("lua/revise.lua")));
 
+arguments! {
+    /// The arguments of [`JOURNAL_START`].
+    StartJournalCall<'a> {
+        process: &'a str,
+        /// The id of the call.
+        id: &'a str,
+        entry: &'a str,
+        /// The milliseconds of the call's time limit.
+        limit: u64,
+        /// The number of the call that this one replaces.
+        replaces: OrEmpty<u64>,
+        /// The milliseconds for which a call is kept.
+        keep: u64,
+    }
+}
+
+/// Records a call in the journal.
+pub(crate) static JOURNAL_START: LazyLock<Script> = LazyLock::new(|| {
+    journal_script(
+        StartJournalCall::NAMES,
+        include_str!("lua/journal_start.lua"),
+    )
+});
+
+arguments! {
+    /// The arguments of [`JOURNAL_FINISH`].
+    FinishJournalCall<'a> {
+        process: &'a str,
+        /// The id of the call.
+        id: &'a str,
+        response: &'a str,
+    }
+}
+
+/// Records the end of a call in the journal.
+pub(crate) static JOURNAL_FINISH: LazyLock<Script> = LazyLock::new(|| {
+    journal_script(
+        FinishJournalCall::NAMES,
+        include_str!("lua/journal_finish.lua"),
+    )
+});
+
+arguments! {
+    /// The arguments of [`JOURNAL_READ`].
+    ReadJournal<'a> {
+        process: &'a str,
+    }
+}
+
+/// Reads the calls of other processes.
+pub(crate) static JOURNAL_READ: LazyLock<Script> =
+    LazyLock::new(|| journal_script(ReadJournal::NAMES, include_str!("lua/journal_read.lua")));
+
+arguments! {
+    /// The arguments of [`JOURNAL_BEAT`].
+    BeatJournal<'a> {
+        process: &'a str,
+        /// The milliseconds until which the process counts as alive.
+        lease: u64,
+    }
+}
+
+/// Notes that a process lives.
+pub(crate) static JOURNAL_BEAT: LazyLock<Script> =
+    LazyLock::new(|| journal_script(BeatJournal::NAMES, include_str!("lua/journal_beat.lua")));
+
+/// Makes a script of the journal.
+fn journal_script(arguments: &[&str], body: &str) -> Script {
+    let beginning = include_str!("lua/journal.lua");
+    script(&[arguments], &format!("{beginning}\n{body}"))
+}
+
 fn script(arguments: &[&[&str]], body: &str) -> Script {
     Script::new(&(names(arguments) + body))
 }

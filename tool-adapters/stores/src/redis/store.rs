@@ -107,6 +107,10 @@ impl RedisStore {
         &self.connection
     }
 
+    pub(crate) fn shared_connection(&self) -> Arc<Connection> {
+        Arc::clone(&self.connection)
+    }
+
     pub(crate) fn key_prefix(&self) -> &str {
         &self.slots.prefix
     }

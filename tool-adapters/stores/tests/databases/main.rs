@@ -4,6 +4,7 @@ mod conformance;
 mod database;
 mod faults;
 mod histories;
+mod journals;
 mod killed;
 mod lists;
 mod restart;

@@ -3,8 +3,8 @@
 use crate::support::{Place, calls, entry, harmless, recovered};
 use std::time::Duration;
 use tool_adapters::stores::FileJournal;
+use tool_core::jiff;
 use tool_core::session::Journal;
-use tool_core::{ToolResponse, jiff, serde_json};
 
 #[tokio::test]
 async fn next_process_finds_calls_in_their_order() {
@@ -209,29 +209,6 @@ async fn the_file_does_not_grow_with_calls_that_are_forgotten() {
     let before = size(10).await;
     let after = size(40).await;
     assert!(after <= before * 2, "{before} bytes grew to {after}");
-}
-
-#[tokio::test]
-async fn records_that_a_response_was_too_large_to_keep() {
-    let place = Place::new();
-    let journal = place.open();
-    journal.started(&entry("s", "c")).await.unwrap();
-    let data = "x".repeat(100_000);
-    let response = format!(
-        r#"{{"ok":true,"data":"{data}","intents":[],"meta":{{"tool":"create_event","callId":"c","durationMs":2}}}}"#
-    );
-    journal.finished("s", "c", &response).await.unwrap();
-    drop(journal);
-
-    let found = recovered(&place.open(), "s").await;
-    let kept: ToolResponse = serde_json::from_str(found[0].1.as_deref().unwrap()).unwrap();
-    assert!(kept.is_ok());
-    assert_eq!(kept.data_json(), Some("null"));
-    assert!(
-        kept.meta().warnings()[0].contains("too large"),
-        "{:?}",
-        kept.meta().warnings()
-    );
 }
 
 #[tokio::test]

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 use tool_adapters::stores::FileJournal;
 use tool_core::session::{Journal, JournalEntry};
-use tool_core::{Timestamp, jiff};
 
 /// A folder that goes when the test ends, and the journal's path in it.
 pub(crate) struct Place {
@@ -32,19 +31,7 @@ impl Place {
     }
 }
 
-/// An action that starts now.
-pub(crate) fn entry(session: &str, call_id: &str) -> JournalEntry {
-    JournalEntry {
-        session: session.to_owned(),
-        call_id: call_id.to_owned(),
-        tool: "create_event".to_owned(),
-        arguments: r#"{"title":"Review \u0000 / ü"}"#.to_owned(),
-        turn: 3,
-        idempotency_key: format!("{session}-{call_id}"),
-        started_at: Timestamp(jiff::Timestamp::now()),
-        harmless: false,
-    }
-}
+pub(crate) use tool_core::testing::journal::action as entry;
 
 pub(crate) fn harmless(session: &str, call_id: &str) -> JournalEntry {
     JournalEntry {

@@ -3,6 +3,7 @@
 mod conformance;
 mod faults;
 mod histories;
+mod journal;
 mod processes;
 mod relay;
 mod runtime;

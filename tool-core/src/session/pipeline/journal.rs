@@ -1,15 +1,21 @@
-//! Recording calls in the journal, and answering those that an earlier process has recorded.
+//! Recording calls in the journal, and answering those that another process has recorded.
 
 use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
-use crate::session::journal::{JournalEntry, JournalError, RecoveredCall};
-use crate::session::pipeline::governed_call::{GovernedCall, idempotency_key};
+use crate::session::journal::{JournalEntry, JournalError, JournalStart, RecoveredCall};
+use crate::session::journal_response::bounded;
+use crate::session::pipeline::governed_call::{GovernedCall, idempotency_key, time_limit};
 use crate::session::store::handle::within;
+use crate::time::whole_milliseconds;
 use std::sync::Arc;
 
+/// Number of attempts to replace what other processes have recorded under a call's id. Each fails
+/// only if yet another process was faster.
+const ATTEMPTS: u32 = 3;
+
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or
-/// the response of a call that does not run: it failed to be recorded, or an earlier process has
+/// the response of a call that does not run: it failed to be recorded, or another process has
 /// started it.
 pub(crate) async fn record_start(
     call: &GovernedCall<'_>,
@@ -20,15 +26,55 @@ pub(crate) async fn record_start(
         return Ok(None);
     };
     let arguments = call.definition().equality().canonical_text(text);
-    if let Some(response) =
-        take_recovered(call, &arguments).and_then(|found| recovered_response(call, &found))
+    if let Some(found) = take_recovered(call, &arguments)
+        && let Some(response) = recovered_response(call, &found)
     {
         return Err(Box::new(response));
     }
+
     let fail = |error| Box::new(call.responses().fail(error));
-    let claim = JournalClaim::new(call).map_err(fail)?;
+    let mut claim = JournalClaim::new(call).map_err(fail)?;
+    let mut entry = entry_of(call, arguments, turn);
+    for _ in 0..ATTEMPTS {
+        entry.replaces = replaced_by(call);
+        match journal.started(&entry).await {
+            Ok(JournalStart::Recorded) => {
+                claim.entry_seal = entry.seal;
+                return Ok(Some(claim));
+            }
+            Ok(JournalStart::Running) => {
+                let mut response = fail(running_elsewhere(call));
+                response.optional_meta().runs_elsewhere = true;
+                return Err(response);
+            }
+            Ok(JournalStart::Known(found)) => {
+                call.session.rare().earlier.lock().answer(&found);
+                if is_answered_by(call, &found, &entry.arguments)
+                    && let Some(response) = recovered_response(call, &found)
+                {
+                    return Err(Box::new(response));
+                }
+            }
+            Err(error) => {
+                let tool = call.tool.name().escape_debug();
+                tracing::error!(%tool, %error, "failed to record the start of a call in the journal");
+                // A call that may run twice without harm needs no journal.
+                if entry.harmless {
+                    return Ok(Some(claim));
+                }
+                let message = "this call cannot be recorded at the moment, so nothing was done; try again later";
+                return Err(fail(ToolError::transient(message)));
+            }
+        }
+    }
+    Err(fail(running_elsewhere(call)))
+}
+
+/// Returns the entry of a call that is about to run.
+fn entry_of(call: &GovernedCall<'_>, arguments: String, turn: u64) -> JournalEntry {
     let session = call.session;
-    let entry = JournalEntry {
+    let limit = time_limit(call.policy, call.tool);
+    let mut entry = JournalEntry {
         session: session.journal_key().into_owned(),
         call_id: call.request.id().to_owned(),
         tool: call.tool.name().to_owned(),
@@ -37,27 +83,37 @@ pub(crate) async fn record_start(
         turn,
         started_at: Timestamp(jiff::Timestamp::now()),
         harmless: call.definition().is_harmless(),
+        time_limit_ms: whole_milliseconds(limit),
+        replaces: None,
+        seal: None,
     };
-    if let Err(error) = journal.started(&entry).await {
-        let tool = call.tool.name().escape_debug();
-        tracing::error!(%tool, %error, "failed to record the start of a call in the journal");
-        // A call that may run twice without harm needs no journal.
-        if !entry.harmless {
-            let message =
-                "this call cannot be recorded at the moment, so nothing was done; try again later";
-            return Err(fail(ToolError::transient(message)));
-        }
-    }
-    Ok(Some(claim))
+    entry.seal = session.runtime.journal_sealer.seal(&entry);
+    entry
+}
+
+fn running_elsewhere(call: &GovernedCall<'_>) -> ToolError {
+    let message = format!(
+        "another process is running a call of `{}` with the same id, and this one was not run; wait for its result",
+        call.tool.name()
+    );
+    ToolError::conflict(message)
 }
 
 /// Records the end of the call, once its response is as the model gets it, and all that it asked for is carried out: what is
 /// recorded here is all that a later process knows of the call.
-pub(crate) async fn record_end(call: &GovernedCall<'_>, response: &ToolResponse) {
+pub(crate) async fn record_end(
+    call: &GovernedCall<'_>,
+    claim: JournalClaim,
+    response: &ToolResponse,
+) {
     let Some(journal) = &call.session.runtime.journal else {
         return;
     };
     let text = response.to_stored_json();
+    let text = bounded(&text).into_owned();
+    let sealer = &call.session.runtime.journal_sealer;
+    let text = sealer.seal_response(claim.entry_seal.as_deref(), text);
+
     let session = call.session.journal_key();
     let finished = journal.finished(&session, call.request.id(), &text);
     if let Err(error) = within(call.policy.store_deadline, finished, JournalError::timeout).await {
@@ -70,6 +126,8 @@ pub(crate) async fn record_end(call: &GovernedCall<'_>, response: &ToolResponse)
 pub(crate) struct JournalClaim {
     session: Arc<SessionInner>,
     id: Arc<str>,
+    /// The seal of the call's entry.
+    entry_seal: Option<String>,
 }
 
 impl JournalClaim {
@@ -82,6 +140,7 @@ impl JournalClaim {
         Ok(Self {
             session: Arc::clone(call.session),
             id,
+            entry_seal: None,
         })
     }
 }
@@ -92,36 +151,59 @@ impl Drop for JournalClaim {
     }
 }
 
-/// Takes what an earlier process recorded of this call. Taken once, so that a further call with the
-/// same id runs.
+/// Takes what an earlier process recorded of this call, as it was known when the session opened.
 fn take_recovered(call: &GovernedCall<'_>, arguments: &str) -> Option<RecoveredCall> {
-    let mut recovered = call.session.rare.get()?.recovered.lock();
-    let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
-        entry.call_id == call.request.id()
-            && entry.tool == call.tool.name()
-            && entry.arguments == arguments
-    })?;
-    Some(recovered.remove(index))
+    let mut earlier = call.session.rare.get()?.earlier.lock();
+    let is_it = |found: &RecoveredCall| is_answered_by(call, found, arguments);
+    earlier.take(call.request.id(), is_it)
+}
+
+/// Returns the number of the recorded call that this one replaces.
+fn replaced_by(call: &GovernedCall<'_>) -> Option<u64> {
+    let earlier = call.session.rare.get()?.earlier.lock();
+    earlier.replaced_by(call.request.id())
+}
+
+/// Returns true if a recorded call with this call's id is this call. A changed record may be any
+/// call's.
+fn is_answered_by(call: &GovernedCall<'_>, found: &RecoveredCall, arguments: &str) -> bool {
+    let is_same = found.entry.tool == call.tool.name() && found.entry.arguments == arguments;
+    is_same || !call.session.runtime.journal_sealer.is_genuine(found)
 }
 
 /// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs
 /// again.
 fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<ToolResponse> {
+    let name = call.tool.name();
+    if !call.session.runtime.journal_sealer.is_genuine(found) {
+        tracing::error!(
+            tool = %name.escape_debug(),
+            "an entry of the journal was changed, or sealed with another key; the call counts as unknown"
+        );
+        let message = format!(
+            "the record of an earlier call of `{name}` with this id cannot be trusted; it is unknown whether it took \
+             effect, and it was not run again. Find out, and call it again with another id if it did not."
+        );
+        return (!call.definition().is_harmless()).then(|| unknown(call, message));
+    }
     if let Some(response) = recorded_response(found) {
         return Some(response);
     }
-    if found.entry.harmless {
+    if found.entry.harmless && call.definition().is_harmless() {
         return None;
     }
+
     let message = format!(
-        "`{}` was started at {} by a process that then ended; it is unknown whether it took effect, and it was not run \
+        "`{name}` was started at {} by a process that then ended; it is unknown whether it took effect, and it was not run \
          again. Find out, and call it again with another id if it did not.",
-        found.entry.tool, found.entry.started_at
+        found.entry.started_at
     );
-    Some(
-        call.responses()
-            .fail(ToolError::unknown(message).partial_side_effects(true)),
-    )
+    Some(unknown(call, message))
+}
+
+fn unknown(call: &GovernedCall<'_>, message: String) -> ToolResponse {
+    call.responses()
+        .fail(ToolError::unknown(message).partial_side_effects(true))
 }
 
 /// Returns the response that an earlier process recorded. One that cannot be read counts as
@@ -136,9 +218,12 @@ fn recorded_response(found: &RecoveredCall) -> Option<ToolResponse> {
 
 /// Takes the response that an earlier process recorded of a call that will not be made again.
 pub(crate) fn recovered_end(session: &SessionInner, call: &ToolCall) -> Option<ToolResponse> {
-    let mut recovered = session.rare.get()?.recovered.lock();
-    let index = recovered.iter().rposition(|RecoveredCall { entry, .. }| {
-        entry.call_id == call.id() && entry.tool == call.name()
-    })?;
-    recorded_response(&recovered.remove(index))
+    let mut earlier = session.rare.get()?.earlier.lock();
+    let found = earlier.take(call.id(), |found| found.entry.tool == call.name())?;
+    if !session.runtime.journal_sealer.is_genuine(&found) {
+        let tool = call.name().escape_debug();
+        tracing::error!(%tool, "an entry of the journal was changed, or sealed with another key; the call counts as unknown");
+        return None;
+    }
+    recorded_response(&found)
 }

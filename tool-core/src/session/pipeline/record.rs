@@ -78,8 +78,7 @@ pub(crate) async fn recorded(
     }
     finish(call, gate.turn(), is_audited, &mut response).await;
     if let Some(claim) = gate.take_claim() {
-        record_end(call, &response).await;
-        drop(claim);
+        record_end(call, claim, &response).await;
     }
     response
 }

@@ -14,6 +14,9 @@ fn entry(session: &str, call_id: &str) -> JournalEntry {
         idempotency_key: "k-1".to_owned(),
         started_at: "2026-11-20T09:30:00Z".parse().unwrap(),
         harmless: false,
+        time_limit_ms: 30_000,
+        replaces: None,
+        seal: None,
     }
 }
 
@@ -22,7 +25,7 @@ fn entry_serialises_with_all_fields() {
     let text = serde_json::to_value(entry("s", "c")).unwrap();
     let expected = json!({
         "session": "s", "callId": "c", "tool": "create_event", "arguments": "{\"title\":\"Review\"}", "turn": 3,
-        "idempotencyKey": "k-1", "startedAt": "2026-11-20T09:30:00Z", "harmless": false,
+        "idempotencyKey": "k-1", "startedAt": "2026-11-20T09:30:00Z", "harmless": false, "timeLimitMs": 30000,
     });
     assert_eq!(text, expected);
     assert_eq!(

@@ -1,6 +1,6 @@
 //! A journal in memory, with crashes and failures on demand.
 
-use crate::session::journal::{Journal, JournalEntry, JournalError, RecoveredCall};
+use crate::session::journal::{Journal, JournalEntry, JournalError, JournalStart, RecoveredCall};
 use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
@@ -44,17 +44,14 @@ impl MemoryJournal {
 }
 
 impl Journal for MemoryJournal {
-    async fn started(&self, call: &JournalEntry) -> Result<(), JournalError> {
+    async fn started(&self, call: &JournalEntry) -> Result<JournalStart, JournalError> {
         let mut rows = self.rows()?;
         rows.retain(|row| !(row.run == self.run && row.is(&call.session, &call.call_id)));
         rows.push(Row {
             run: self.run,
-            call: RecoveredCall {
-                entry: call.clone(),
-                response: None,
-            },
+            call: RecoveredCall::new(call.clone()),
         });
-        Ok(())
+        Ok(JournalStart::Recorded)
     }
 
     async fn finished(

@@ -9,10 +9,12 @@ mod empty;
 #[cfg(test)]
 mod journal;
 #[cfg(test)]
+mod journal_response;
+#[cfg(test)]
 mod json_form;
 #[cfg(test)]
 mod length;
 #[cfg(loom)]
 pub(crate) mod loom;
 #[cfg(test)]
-mod memory_journal;
+pub(crate) mod memory_journal;

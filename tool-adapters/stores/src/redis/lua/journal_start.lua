@@ -1,0 +1,27 @@
+-- Records a call, unless another process has recorded one with its id. Returns {decision}, or {'known', entry, response or
+-- false, number}.
+local known = call_of(id)
+if known and known.process ~= process and known.number ~= replaces then
+  if is_running(known) then
+    return { 'running' }
+  end
+  return { 'known', known.entry, known.response or false, known.number }
+end
+
+if known then
+  remove(id)
+end
+local last = redis.call('ZRANGE', ORDER, -1, -1, 'WITHSCORES')
+local number = math.max(microseconds(), tonumber(last[2] or '0') + 1)
+redis.call('ZADD', ORDER, whole(number), id)
+redis.call('HSET', CALLS, 'entry:' .. id, entry, 'process:' .. id, process, 'number:' .. id, whole(number),
+  'until:' .. id, whole(milliseconds() + tonumber(limit)))
+
+-- Some at a time, so that no call of the script is long.
+local oldest = whole(microseconds() - tonumber(keep) * 1000)
+for _, old in ipairs(redis.call('ZRANGEBYSCORE', ORDER, '-inf', '(' .. oldest, 'LIMIT', 0, 100)) do
+  remove(old)
+end
+redis.call('PEXPIRE', CALLS, keep)
+redis.call('PEXPIRE', ORDER, keep)
+return { 'recorded' }

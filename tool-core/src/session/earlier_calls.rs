@@ -1,0 +1,56 @@
+//! What a session knows of the calls that other processes have recorded in the journal.
+
+use crate::session::journal::RecoveredCall;
+use std::collections::HashMap;
+
+/// The calls of other processes, until they are answered.
+#[derive(Default)]
+pub(crate) struct EarlierCalls {
+    unanswered: Vec<RecoveredCall>,
+    /// By call id, the number of the call that was answered. A further call with the id runs, and
+    /// replaces it.
+    answered: HashMap<String, u64>,
+}
+
+impl EarlierCalls {
+    pub(crate) fn new(calls: Vec<RecoveredCall>) -> Self {
+        Self {
+            unanswered: calls,
+            answered: HashMap::new(),
+        }
+    }
+
+    /// Takes the newest call with an id that `is_it` picks. Taken once, so that a further call with
+    /// the id runs.
+    pub(crate) fn take(
+        &mut self,
+        call_id: &str,
+        is_it: impl Fn(&RecoveredCall) -> bool,
+    ) -> Option<RecoveredCall> {
+        let index = self
+            .unanswered
+            .iter()
+            .rposition(|call| call.entry.call_id == call_id && is_it(call))?;
+        let call = self.unanswered.remove(index);
+        self.answer(&call);
+        Some(call)
+    }
+
+    /// Notes that the host was told of a call.
+    pub(crate) fn answer(&mut self, call: &RecoveredCall) {
+        self.answered
+            .insert(call.entry.call_id.clone(), call.number);
+    }
+
+    /// Returns the number of the call that a new one with its id replaces.
+    pub(crate) fn replaced_by(&self, call_id: &str) -> Option<u64> {
+        self.answered.get(call_id).copied()
+    }
+
+    /// Counts all calls as answered.
+    pub(crate) fn forget(&mut self) {
+        for call in std::mem::take(&mut self.unanswered) {
+            self.answer(&call);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Calls of a session that two processes have open, with a journal that they share.
+
+use crate::shared_journal::SharedJournal;
+use crate::support::{Counter, kind, tools};
+use crate::support_b::{answer, begin, ms};
+use std::sync::Arc;
+use tool_core::session::{MemoryStore, RecoveredCall};
+use tool_core::{ErrorKind, Mode, Runtime, Session, ToolCall, ToolResponse, toolset};
+
+#[derive(Clone, Default)]
+struct Bank(Counter);
+
+#[toolset(discover = false)]
+impl Bank {
+    /// Pay, and return the number of the payment.
+    #[tool(category = "action")]
+    fn pay(&self, amount: u32) -> u32 {
+        let _ = amount;
+        self.0.add()
+    }
+
+    /// Take an hour to pay.
+    #[tool(category = "action")]
+    async fn pay_slowly(&self) -> u32 {
+        let number = self.0.add();
+        ms(3_600_000).await;
+        number
+    }
+
+    /// Look at the balance.
+    #[tool(category = "retrieval")]
+    async fn balance(&self) -> u32 {
+        let number = self.0.add();
+        ms(3_600_000 * u64::from(number == 1)).await;
+        number
+    }
+}
+
+/// What the processes share.
+#[derive(Default)]
+struct Office {
+    bank: Bank,
+    store: Arc<MemoryStore>,
+    journal: SharedJournal,
+}
+
+/// A process of the office.
+struct Process {
+    journal: SharedJournal,
+    session: Session,
+}
+
+impl Office {
+    async fn process(&self) -> Process {
+        self.process_with(Some([7; 32])).await
+    }
+
+    async fn process_with(&self, key: Option<[u8; 32]>) -> Process {
+        let journal = self.journal.another_process();
+        let mut builder = Runtime::builder(tools![self.bank.clone()])
+            .store(Arc::clone(&self.store))
+            .journal(journal.same_process());
+        if let Some(key) = key {
+            builder = builder.signing_key(key);
+        }
+        let runtime = builder.build().expect("a runtime");
+        let session = runtime.session("s-1", Mode::Text).await;
+        Process {
+            journal,
+            session: session.expect("a session"),
+        }
+    }
+
+    /// Starts a call in a process that is then killed, while another process has the session open.
+    async fn killed_while(&self, tool: &str) -> Process {
+        let other = self.process().await;
+        let killed = self.process().await;
+        let running = begin(&killed.session, "c1", tool, "{}").await;
+        running.abort();
+        killed.journal.die();
+        other
+    }
+
+    /// Returns what a new process makes of a payment whose record was changed.
+    async fn after_a_change(&self, change: impl Fn(&mut RecoveredCall)) -> ToolResponse {
+        let first = self.process().await;
+        assert!(first.pay().await.is_ok());
+        first.journal.die();
+        self.journal.change(change);
+        self.process().await.pay().await
+    }
+}
+
+impl Process {
+    async fn call(&self, tool: &str, arguments: &str) -> ToolResponse {
+        self.session
+            .call(ToolCall::new("c1", tool, arguments))
+            .await
+    }
+
+    async fn pay(&self) -> ToolResponse {
+        self.call("pay", r#"{"amount": 5}"#).await
+    }
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn call_that_another_process_runs_is_a_conflict() {
+    let office = Office::default();
+    let one = office.process().await;
+    let other = office.process().await;
+    let running = begin(&one.session, "c1", "pay_slowly", "{}").await;
+    let second = other.call("pay_slowly", "{}").await;
+    assert_eq!(kind(&second), Some(ErrorKind::Conflict));
+    assert_eq!(office.bank.0.get(), 1);
+    one.session.end().await;
+    answer(running).await;
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn call_that_another_process_has_ended_gets_its_result() {
+    let office = Office::default();
+    let one = office.process().await;
+    let other = office.process().await;
+    assert_eq!(one.pay().await.data_json(), Some("1"));
+    assert_eq!(other.pay().await.data_json(), Some("1"));
+    // Its id may be used again.
+    other.session.next_turn().await;
+    assert_eq!(other.pay().await.data_json(), Some("2"));
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn action_of_a_killed_process_is_unknown_in_an_open_session() {
+    let office = Office::default();
+    let other = office.killed_while("pay_slowly").await;
+    let response = other.call("pay_slowly", "{}").await;
+    let error = response.error().expect("unknown");
+    assert_eq!(
+        (error.kind, error.partial_side_effects),
+        (ErrorKind::Unknown, true)
+    );
+    assert_eq!(office.bank.0.get(), 1);
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn read_of_a_killed_process_runs_again_in_an_open_session() {
+    let office = Office::default();
+    let other = office.killed_while("balance").await;
+    assert_eq!(other.call("balance", "{}").await.data_json(), Some("2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn other_call_with_a_known_id_runs() {
+    let office = Office::default();
+    let one = office.process().await;
+    let other = office.process().await;
+    assert!(one.pay().await.is_ok());
+    let response = other.call("pay", r#"{"amount": 6}"#).await;
+    assert_eq!(response.data_json(), Some("2"));
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn changed_response_is_refused() {
+    let response = Office::default()
+        .after_a_change(|call| {
+            let changed = call.response.as_mut().expect("it has ended");
+            *changed = changed.replace(r#""data":1"#, r#""data":9"#);
+        })
+        .await;
+    assert_eq!(kind(&response), Some(ErrorKind::Unknown), "{response}");
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn changed_arguments_do_not_let_the_call_run() {
+    let office = Office::default();
+    let change = |call: &mut RecoveredCall| call.entry.arguments = "{}".to_owned();
+    let response = office.after_a_change(change).await;
+    assert_eq!(kind(&response), Some(ErrorKind::Unknown), "{response}");
+    assert_eq!(office.bank.0.get(), 1);
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn response_of_another_call_is_refused() {
+    let office = Office::default();
+    let first = office.process().await;
+    let elsewhere = ToolCall::new("c2", "pay", r#"{"amount": 5}"#);
+    assert!(first.session.call(elsewhere).await.is_ok());
+    first.journal.die();
+    office
+        .journal
+        .change(|call| call.entry.call_id = "c1".to_owned());
+    let response = office.process().await.pay().await;
+    assert_eq!(kind(&response), Some(ErrorKind::Unknown), "{response}");
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn removed_seal_is_refused() {
+    let response = Office::default()
+        .after_a_change(|call| call.entry.seal = None)
+        .await;
+    assert_eq!(kind(&response), Some(ErrorKind::Unknown), "{response}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn record_under_another_key_is_unknown() {
+    let office = Office::default();
+    let first = office.process_with(Some([8; 32])).await;
+    assert!(first.pay().await.is_ok());
+    first.journal.die();
+    let response = office.process().await.pay().await;
+    assert_eq!(kind(&response), Some(ErrorKind::Unknown), "{response}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn records_without_a_key_are_read() {
+    let office = Office::default();
+    let first = office.process_with(None).await;
+    assert!(first.pay().await.is_ok());
+    first.journal.die();
+    let response = office.process_with(None).await.pay().await;
+    assert_eq!(response.data_json(), Some("1"));
+}
