@@ -9,7 +9,7 @@ use std::process::Command;
 pub type Arrows = (&'static str, &'static [&'static str]);
 
 /// The packages from the bottom. Each depends on those that are named beside it, and on none that comes after it.
-pub const ARROWS: [Arrows; 15] = [
+pub const ARROWS: [Arrows; 16] = [
     ("tool-core-macros", &[]),
     ("tool-core", &["tool-core-macros"]),
     ("tool-adapters-providers", &["tool-core"]),
@@ -29,6 +29,10 @@ pub const ARROWS: [Arrows; 15] = [
     (
         "tool-adapters-telemetry",
         &["tool-adapters-http", "tool-adapters-providers", "tool-core"],
+    ),
+    (
+        "tool-adapters-restate",
+        &["tool-adapters-models", "tool-core"],
     ),
     ("tool-adapters-agents", &["tool-adapters-http", "tool-core"]),
     (
@@ -89,6 +93,7 @@ pub const ARROWS: [Arrows; 15] = [
             "tool-adapters-models",
             "tool-adapters-openapi",
             "tool-adapters-providers",
+            "tool-adapters-restate",
             "tool-adapters-stores",
             "tool-adapters-telemetry",
         ],

@@ -27,6 +27,7 @@
 //! | `metrics` | [`telemetry::prometheus`] | 1.89 |
 //! | `inspector` | [`inspector`]: a page that tries and watches tools; has `metrics` | 1.89 |
 //! | `otel` | [`telemetry::otel`]: spans and metrics over OTLP | 1.89 |
+//! | `restate` | [`restate`]: conversations that Restate runs, which go on after a crash; has `agent` | 1.90 |
 //! | `redis` | [`stores::RedisStore`]: sessions and conversations in Redis | 1.89 |
 //! | `journal` | [`stores::FileJournal`]: a journal of calls in a file, for one process. The stores have their own | 1.90 |
 //! | `sqlite` | [`stores::SqliteStore`]: sessions and conversations in SQLite | 1.94 |
@@ -73,6 +74,10 @@ pub use tool_adapters_agents::oauth2;
 #[cfg(feature = "openapi")]
 #[doc(inline)]
 pub use tool_adapters_openapi as openapi;
+
+#[cfg(feature = "restate")]
+#[doc(inline)]
+pub use tool_adapters_restate as restate;
 
 #[doc(inline)]
 pub use tool_adapters_stores as stores;

@@ -99,6 +99,7 @@ pub use tool_core::session::{AgentEvent, AgentStream, Decision};
 
 use crate::agent_models::{AgentModel, place_of_model};
 use crate::conversation_log::ConversationLog;
+use crate::durable_agent::{NextTurn, RecordingSteps};
 use crate::history_keeper::HistoryKeeper;
 use crate::host_text::join_instructions;
 use parking_lot::Mutex;
@@ -175,6 +176,8 @@ pub struct AgentLoop<M> {
     log: Option<ConversationLog>,
     /// Opens the session again after it was idle for too long.
     reopen: Option<Reopen>,
+    /// The engine that records the steps of the conversation.
+    pub(crate) steps: Option<RecordingSteps>,
 }
 
 /// Opens a session again.
@@ -251,6 +254,7 @@ impl<M: Model> AgentLoop<M> {
             has_lapsed: false,
             log: None,
             reopen: None,
+            steps: None,
         }
     }
 
@@ -462,8 +466,11 @@ impl<M: Model> AgentLoop<M> {
         if !std::mem::take(&mut self.in_turn) {
             return None;
         }
-        let was_ending = self.session().state().ending;
-        let turn = self.session().next_turn().await;
+        let next = match &self.steps {
+            Some(steps) => steps.next_turn(&self.session).await,
+            None => NextTurn::begin(&self.session).await,
+        };
+        let NextTurn { turn, was_ending } = next;
         self.has_ended = turn.ended;
         if turn.ended && !was_ending {
             self.has_lapsed = true;
@@ -497,7 +504,7 @@ impl<M: Model> AgentLoop<M> {
     }
 
     /// Adds a message that is not of a reply to the history and the log.
-    fn add(&mut self, message: Message) {
+    pub(crate) fn add(&mut self, message: Message) {
         if let Some(log) = &mut self.log {
             log.add(&message);
         }
@@ -528,6 +535,7 @@ impl<M: Model> AgentLoop<M> {
             has_lapsed,
             log,
             reopen,
+            steps,
             ..
         } = self;
         keeper.forget_measured();
@@ -546,6 +554,7 @@ impl<M: Model> AgentLoop<M> {
             has_lapsed,
             log,
             reopen,
+            steps,
         }
     }
 
@@ -732,6 +741,10 @@ impl<M: Model> AgentLoop<M> {
             Some(log) => options.log(log),
             None => options,
         };
+        let options = match &self.steps {
+            Some(steps) => options.steps(&*steps.0),
+            None => options,
+        };
         let mut reply = session
             .reply_with_options(&mut model, &mut self.history, options)
             .await;
@@ -765,6 +778,10 @@ impl<M: Model> AgentLoop<M> {
             Some(log) => options.log(log),
             None => options,
         };
+        let options = match &self.steps {
+            Some(steps) => options.steps(&*steps.0),
+            None => options,
+        };
         let mut replied = session
             .reply_typed_with_options(&mut model, &mut self.history, options, answer)
             .await;
@@ -778,6 +795,10 @@ impl<M: Model> AgentLoop<M> {
         decision: &Decision,
         events: Option<&EventSender>,
     ) -> ToolResponse {
+        if let Some(steps) = &self.steps {
+            let response = steps.decide(&self.session, decision, events).await;
+            return self.note_decision(decision, response);
+        }
         let begun = match self.begin_decision(decision).await {
             Ok(begun) => begun,
             Err(response) => return self.note_decision(decision, *response),
@@ -835,7 +856,11 @@ impl<M: Model> AgentLoop<M> {
         self.note_decision(decision, response)
     }
 
-    fn note_decision(&mut self, decision: &Decision, response: ToolResponse) -> ToolResponse {
+    pub(crate) fn note_decision(
+        &mut self,
+        decision: &Decision,
+        response: ToolResponse,
+    ) -> ToolResponse {
         let mark = self.session().decision_mark(decision.token());
         let is_approved = decision.is_approval();
         let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));

@@ -1,5 +1,6 @@
 //! The messages of a conversation on their way to a store.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -26,12 +27,24 @@ enum Order {
 impl ConversationLog {
     /// Creates the log of a conversation that has this number of messages in its store.
     pub(crate) fn new(store: Arc<dyn DynHistoryStore>, key: ConversationKey, stored: u64) -> Self {
+        Self::resumed(store, key, stored, Vec::new())
+    }
+
+    /// Creates the log of a conversation that an engine runs again. After the number of messages the store has those that an
+    /// earlier run has said, which this run says again and which are not stored twice.
+    pub(crate) fn resumed(
+        store: Arc<dyn DynHistoryStore>,
+        key: ConversationKey,
+        stored: u64,
+        said_before: Vec<Message>,
+    ) -> Self {
         let (orders, received) = mpsc::unbounded_channel();
         let writer = LogWriter {
             store,
             key,
             stored,
             waiting: Vec::new(),
+            said_before: said_before.into(),
             is_uncertain: false,
         };
         tokio::spawn(writer.run(received));
@@ -69,6 +82,8 @@ struct LogWriter {
     stored: u64,
     /// The messages that are not stored.
     waiting: Vec<Message>,
+    /// The messages that an earlier run has stored after those.
+    said_before: VecDeque<Message>,
     /// True if an append has failed, and may have taken effect.
     is_uncertain: bool,
 }
@@ -101,6 +116,7 @@ impl LogWriter {
         if self.is_uncertain {
             self.find_out().await?;
         }
+        self.leave_out_said()?;
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -116,6 +132,24 @@ impl LogWriter {
                 Err(error)
             }
         }
+    }
+
+    /// Leaves out the messages that an earlier run has stored. If it has said others, another program writes the conversation,
+    /// too.
+    fn leave_out_said(&mut self) -> Result<(), HistoryStoreError> {
+        let pairs = self.waiting.iter().zip(&self.said_before);
+        let count = pairs.take_while(|(waiting, said)| waiting == said).count();
+        self.waiting.drain(..count);
+        self.said_before.drain(..count);
+        self.stored += count as u64;
+        if self.waiting.is_empty() || self.said_before.is_empty() {
+            return Ok(());
+        }
+        Err(HistoryStoreError::Conflict {
+            conversation: self.key.id().to_owned(),
+            expected: self.stored,
+            found: self.stored + self.said_before.len() as u64,
+        })
     }
 
     /// Looks if the append that has failed has taken effect.

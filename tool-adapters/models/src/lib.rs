@@ -17,6 +17,7 @@ mod agent_input;
 mod agent_models;
 mod agent_streams;
 mod conversation_log;
+mod durable_agent;
 mod history_keeper;
 mod host_text;
 #[cfg(feature = "http")]

@@ -1,6 +1,7 @@
 //! The error of a conversation that cannot be opened.
 
 use thiserror::Error;
+use tool_core::ToolError;
 use tool_core::session::{HistoryStoreError, OpenError};
 
 /// The error of a conversation that cannot be opened.
@@ -13,4 +14,7 @@ pub enum OpenAgentError {
     /// The conversation cannot be read or written.
     #[error(transparent)]
     History(#[from] HistoryStoreError),
+    /// An engine cannot run the conversation: see [`AgentLoop::open_durable`](super::AgentLoop::open_durable).
+    #[error("the conversation cannot be opened with an engine: {0}")]
+    Durable(ToolError),
 }

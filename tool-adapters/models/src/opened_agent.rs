@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tool_core::call::ResultForm;
 use tool_core::session::{
-    ConversationKey, DynHistoryStore, History, Message, Model, SessionBuilder,
+    ConversationKey, DynHistoryStore, History, HistoryStoreError, Message, Model, SessionBuilder,
 };
 use tool_core::{Session, ToolCall};
 
@@ -69,29 +69,41 @@ impl<M: Model> AgentLoop<M> {
         let store: Arc<dyn DynHistoryStore> = Arc::new(store);
         let opened = session().await?;
         let key = ConversationKey::new(id, opened.principal());
-        let found = store.load(&key, 0).await?;
-        let messages = found.map(|found| found.messages).unwrap_or_default();
-
-        let mut stored = messages.len() as u64;
-        let mut history = History::new();
-        history.extend(in_order_of_calls(messages));
-        let mut lost = lost_results(&opened, history.messages());
-        let decisions = opened.lost_decisions(history.messages());
-        lost.extend(decisions.into_iter().map(Message::user));
+        let found = load_complete(&*store, &key, &opened).await?;
         opened.forget_lost();
-        if !lost.is_empty() {
-            stored = store.append(&key, stored, &lost).await?;
-            history.extend(lost);
-        }
 
+        let stored = found.len() as u64;
+        let mut history = History::new();
+        history.extend(found);
         let mut agent = Self::with_history(opened, model, history);
         agent.store_in(ConversationLog::new(store, key, stored), Box::new(session));
         Ok(agent)
     }
 }
 
+/// Loads a conversation, and answers in it the calls that an earlier process has left without a result.
+pub(crate) async fn load_complete(
+    store: &dyn DynHistoryStore,
+    key: &ConversationKey,
+    session: &Session,
+) -> Result<Vec<Message>, HistoryStoreError> {
+    let found = store.load(key, 0).await?;
+    let messages = found.map(|found| found.messages).unwrap_or_default();
+    let stored = messages.len() as u64;
+    let mut messages = in_order_of_calls(messages);
+
+    let mut lost = lost_results(session, &messages);
+    let decisions = session.lost_decisions(&messages);
+    lost.extend(decisions.into_iter().map(Message::user));
+    if !lost.is_empty() {
+        store.append(key, stored, &lost).await?;
+        messages.extend(lost);
+    }
+    Ok(messages)
+}
+
 /// Puts the results of each step in the order of its calls. They were stored as they came.
-fn in_order_of_calls(messages: Vec<Message>) -> Vec<Message> {
+pub(crate) fn in_order_of_calls(messages: Vec<Message>) -> Vec<Message> {
     let mut ordered: Vec<Message> = Vec::with_capacity(messages.len());
     let mut places = HashMap::new();
     let mut step_end = 0;
@@ -160,7 +172,7 @@ mod tests {
     use tool_core::call::ModelResult;
     use tool_core::session::{
         ConversationInfo, ConversationPlace, ConversationSummary, Decision, HistoryStore,
-        HistoryStoreError, MemoryStore, Reply, ReplyFinish, StoredConversation,
+        MemoryStore, Reply, ReplyFinish, StoredConversation,
     };
     use tool_core::testing::ScriptedModel;
     use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, ToolContext, tool};

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 use std::any::Any;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The version of the envelope.
 pub const SCHEMA_VERSION: &str = "1.0.0";
@@ -98,6 +98,9 @@ pub(crate) struct OptionalMeta {
     pub(crate) empty: Option<bool>,
     #[serde(skip)]
     pub(crate) session_is_lost: bool,
+    /// True if the call did not run because another process is running it.
+    #[serde(skip)]
+    pub(crate) runs_elsewhere: bool,
     /// The agent to which the conversation is handed. It is not read back, so that no other server
     /// names it.
     #[serde(skip)]
@@ -249,6 +252,12 @@ pub struct Confirmation {
 }
 
 impl Confirmation {
+    /// Returns the time at which the approval expires. `None` if it is not a valid time.
+    pub fn expiry(&self) -> Option<SystemTime> {
+        let expires = self.expires_at.parse::<jiff::Timestamp>().ok()?;
+        Some(expires.into())
+    }
+
     /// Returns the text of a form in which a person decides: the tool, each argument on a line of its
     /// own, the reasons, and the digest. Nothing in it hides a line or makes up another one.
     ///

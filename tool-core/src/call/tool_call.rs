@@ -5,6 +5,7 @@ use crate::call::asker::{Asker, CallQuestions};
 use crate::call::handlers::{HostHandlers, SharedHandlers, handler_setters};
 use crate::call::progress::{Progress, ProgressUpdate};
 use crate::json::nested::{is_nested_too_deep, unless_too_deep};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -301,7 +302,8 @@ pub(crate) struct CallApproval {
 }
 
 /// The further calls that a person allows with an approval.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct GrantTerms {
     /// True for calls with the same arguments only.
     pub(crate) only_these_arguments: bool,

@@ -3,6 +3,9 @@
 use crate::call::{ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::agent_event::AgentEvent;
 use crate::session::answer_form::{AnswerForm, FormVerdict};
+use crate::session::durable_steps::{
+    DurableSteps, RecordedResponse, record, record_response, record_verdict, recorded_error,
+};
 use crate::session::event_queue::EventSender;
 use crate::session::guards::{AnswerVerdict, GuardedPart, InputVerdict};
 use crate::session::handoffs::Handoffs;
@@ -29,9 +32,10 @@ use crate::session::unmade_calls::{
 };
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
-use crate::trace::Redaction;
+use crate::trace::{Redaction, TokenUsage};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
@@ -55,6 +59,7 @@ pub struct ReplyOptions<'a> {
     events: Option<EventSender>,
     log: Option<&'a mut (dyn MessageLog + 'static)>,
     handoffs: Option<&'a Handoffs>,
+    steps: Option<&'a dyn DurableSteps>,
 }
 
 impl<'a> ReplyOptions<'a> {
@@ -101,6 +106,19 @@ impl<'a> ReplyOptions<'a> {
         }
     }
 
+    /// Lets an engine record the steps of the reply: each answer of the model, each call, and each check of a
+    /// [guard](super::Guards).
+    ///
+    /// An engine that runs the reply again has to give it the same history, message and settings. An interruption takes effect
+    /// at the end of a step. A session with
+    /// [`background_answers`](super::SessionBuilder::background_answers) cannot be repeated.
+    pub fn steps(self, steps: &'a dyn DurableSteps) -> Self {
+        Self {
+            steps: Some(steps),
+            ..self
+        }
+    }
+
     /// Stores the messages of the reply as they are said.
     pub fn log(self, log: &'a mut (dyn MessageLog + 'static)) -> Self {
         Self {
@@ -135,6 +153,7 @@ pub(crate) async fn reply<M: Model>(
         events,
         log,
         handoffs,
+        steps,
     } = options;
     if let Some(events) = &events {
         events.started(session.id.as_str(), session.record.turn());
@@ -149,12 +168,15 @@ pub(crate) async fn reply<M: Model>(
         max_steps: session.policy().max_tool_steps,
         declared: DeclaredTools::new(session, is_entering, form.as_deref(), handoffs),
         handoffs,
+        steps,
+        has_recorded_interruption: false,
         form,
         reply: Reply::default(),
         said: SaidText::default(),
-        guards: ReplyGuards::new(session),
+        guards: ReplyGuards::new(session, steps),
         unsent_usage: None,
         pauses: 0,
+        asked: 0,
         lacks_budget: false,
     };
     let message = match open.guard_input(message).await {
@@ -188,6 +210,10 @@ struct OpenReply<'a> {
     declared: DeclaredTools,
     /// The agents of the conversation. `None` if there is one only.
     handoffs: Option<&'a Handoffs>,
+    /// The engine that records the steps.
+    steps: Option<&'a dyn DurableSteps>,
+    /// True if the engine has recorded that the reply was interrupted during a step.
+    has_recorded_interruption: bool,
     reply: Reply,
     said: SaidText,
     /// `None` if no guard checks answers.
@@ -195,6 +221,8 @@ struct OpenReply<'a> {
     /// The usage of a step whose text the guards have not passed yet.
     unsent_usage: Option<AgentEvent>,
     pauses: u32,
+    /// The number of steps of the model that the engine was asked for.
+    asked: u32,
     /// True if a call of the last step was refused because a budget is used up.
     lacks_budget: bool,
 }
@@ -205,13 +233,16 @@ impl OpenReply<'_> {
             self.tell_handoff();
             self.note_background_answers();
             let choice = self.tool_choice();
-            let answer = match self.history.stored().await {
-                // A guard of the message may have taken its time.
-                Ok(()) if self.was_interrupted() => {
-                    return self.end(ReplyFinish::Interrupted).await;
-                }
-                Ok(()) => self.prepare_and_ask(model, choice).await,
-                Err(error) => Err(error),
+            let answer = match self.steps {
+                Some(steps) => self.ask_recorded(steps, model, choice).await,
+                None => match self.history.stored().await {
+                    // A guard of the message may have taken its time.
+                    Ok(()) if self.was_interrupted() => {
+                        return self.end(ReplyFinish::Interrupted).await;
+                    }
+                    Ok(()) => self.prepare_and_ask(model, choice).await,
+                    Err(error) => Err(error),
+                },
             };
             if self.was_interrupted() {
                 return self.end(ReplyFinish::Interrupted).await;
@@ -239,7 +270,12 @@ impl OpenReply<'_> {
 
         let ctx = self.session.current_context();
         let history = self.history.messages();
-        match guards.check_input(&ctx, &message, history).await {
+        let checking = guards.check_input(&ctx, &message, history);
+        let verdict = match self.steps {
+            Some(steps) => record_verdict(steps, "guards of the message", checking).await,
+            None => checking.await,
+        };
+        match verdict {
             Ok(InputVerdict::Pass) => Ok(message),
             Ok(InputVerdict::Rewrite(message)) => Ok(message),
             Ok(InputVerdict::Refuse(text)) => Err(self.block(GuardedPart::Input, text)),
@@ -319,8 +355,13 @@ impl OpenReply<'_> {
         self.reply.steps < self.max_steps
     }
 
+    /// Returns true if the reply was interrupted. With an engine, this is what it has recorded, so that it is the same if the
+    /// reply is run again.
     fn was_interrupted(&self) -> bool {
-        self.session.running.epoch() != self.interruptions
+        match self.steps {
+            Some(_) => self.has_recorded_interruption,
+            None => is_interrupted(self.session, self.interruptions),
+        }
     }
 
     fn tool_choice(&self) -> ToolChoice {
@@ -342,10 +383,46 @@ impl OpenReply<'_> {
         tool_choice: ToolChoice,
     ) -> Result<ModelStep, ToolError> {
         model.prepare(self.history.history).await;
-        self.ask(model, tool_choice).await
+        let answer = self.ask(model, tool_choice).await;
+        self.reply.usage += model.take_failed_usage();
+        Ok(self.receive(answer?))
     }
 
-    /// Asks the model, and counts what its answers have used.
+    /// Asks the model as a step of the engine. The messages are stored within the step, so that a process which finds that
+    /// another one has added messages asks nothing.
+    async fn ask_recorded<M: Model>(
+        &mut self,
+        steps: &dyn DurableSteps,
+        model: &mut M,
+        tool_choice: ToolChoice,
+    ) -> Result<ModelStep, ToolError> {
+        self.asked += 1;
+        let name = format!("model {}", self.asked);
+        let asking = async {
+            self.history.stored().await?;
+            let before = self.history.messages().to_vec();
+            model.prepare(self.history.history).await;
+            let prepared = self.history.messages();
+            let shortened = (prepared != before).then(|| prepared.to_vec());
+            let answer = self.ask(model, tool_choice).await;
+            Ok(RecordedAnswer {
+                answer: answer.map_err(ErrorBody::from),
+                failed_usage: model.take_failed_usage(),
+                shortened,
+                is_interrupted: is_interrupted(self.session, self.interruptions),
+            })
+        };
+        let recorded = record(steps, &name, asking).await?;
+        if let Some(messages) = recorded.shortened {
+            self.history.history.set_messages(messages);
+        }
+        self.has_recorded_interruption |= recorded.is_interrupted;
+        self.reply.usage += recorded.failed_usage;
+        let step = recorded.answer.map_err(recorded_error)?;
+        Ok(self.receive(step))
+    }
+
+    /// Asks the model.
     async fn ask<M: Model>(
         &mut self,
         model: &mut M,
@@ -362,9 +439,11 @@ impl OpenReply<'_> {
             events: self.events.as_ref().filter(|_| self.guards.is_none()),
         };
         let agent = self.handoffs.map(Handoffs::active);
-        let answer = ask(model, request, agent).await;
-        self.reply.usage += model.take_failed_usage();
-        let mut step = answer?;
+        ask(model, request, agent).await
+    }
+
+    /// Takes an answer of the model in, and counts what it has used.
+    fn receive(&mut self, mut step: ModelStep) -> ModelStep {
         self.reply.usage += step.usage;
         // Some providers report no usage.
         if step.usage.input > 0 {
@@ -383,7 +462,7 @@ impl OpenReply<'_> {
                 events.step_ended(step.text.as_deref(), usage);
             }
         }
-        Ok(step)
+        step
     }
 
     /// Takes a step in. Returns the end of the reply; `None` if the model is asked again.
@@ -543,8 +622,14 @@ impl OpenReply<'_> {
         let form = self.form.as_deref_mut();
         let mut open = OpenStep::open(self.session, self.history.reborrow(), step);
         open.handoffs = self.handoffs;
+        open.steps = self.steps;
+        open.interruptions = self.interruptions;
         let events = self.events.as_ref();
-        let responses = match open.run(self.session, form.as_deref(), events).await {
+        let interrupted = &mut self.has_recorded_interruption;
+        let responses = match open
+            .run(self.session, form.as_deref(), events, interrupted)
+            .await
+        {
             Ok(responses) => responses,
             Err(error) => {
                 self.reply.error = Some(error.into());
@@ -602,7 +687,11 @@ impl OpenReply<'_> {
     async fn end(mut self, mut finish: ReplyFinish) -> Reply {
         self.show_step(None);
         self.history.discard_drafts();
-        if let Err(error) = self.history.stored().await {
+        let stored = match self.steps {
+            Some(steps) => record(steps, "stored", self.history.stored()).await,
+            None => self.history.stored().await,
+        };
+        if let Err(error) = stored {
             self.reply.error.get_or_insert_with(|| error.into());
             finish = ReplyFinish::Failed;
         }
@@ -621,6 +710,25 @@ impl OpenReply<'_> {
             ..self.reply
         }
     }
+}
+
+/// The outcome of a step of the model, as an engine records it.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RecordedAnswer {
+    answer: Result<ModelStep, ErrorBody>,
+    /// The tokens of attempts that have failed.
+    #[serde(default)]
+    failed_usage: TokenUsage,
+    /// The history, if it was shortened for the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shortened: Option<Vec<Message>>,
+    #[serde(default)]
+    is_interrupted: bool,
+}
+
+fn is_interrupted(session: &SessionInner, interruptions: u64) -> bool {
+    session.running.epoch() != interruptions
 }
 
 /// Returns a step of the model that is this text.
@@ -689,6 +797,10 @@ struct OpenStep<'a> {
     /// The answers as messages, which the log has.
     results: Vec<Option<Message>>,
     handoffs: Option<&'a Handoffs>,
+    /// The engine that records the calls.
+    steps: Option<&'a dyn DurableSteps>,
+    /// The interruptions of the session before the reply.
+    interruptions: u64,
     /// The index of the agent to which a call has handed the conversation.
     next_agent: Option<usize>,
 }
@@ -714,6 +826,8 @@ impl<'a> OpenStep<'a> {
             answers,
             results,
             handoffs: None,
+            steps: None,
+            interruptions: 0,
             next_agent: None,
         };
         open.log_step();
@@ -723,14 +837,19 @@ impl<'a> OpenStep<'a> {
     /// Runs the calls of the step, writes it to the history, and returns the responses in the order
     /// of the calls. A typed answer among them is not taken, as it does not know the results.
     ///
-    /// If the log fails, no call runs.
+    /// If the log fails, no call runs. With an engine the calls do not wait for the log, since the engine has the step.
     async fn run(
         mut self,
         session: &'a Arc<SessionInner>,
         form: Option<&AnswerForm>,
         events: Option<&EventSender>,
+        interrupted: &mut bool,
     ) -> Result<Vec<ToolResponse>, ToolError> {
-        if let Err(error) = self.history.stored().await {
+        let stored = match self.steps {
+            Some(_) => Ok(()),
+            None => self.history.stored().await,
+        };
+        if let Err(error) = stored {
             for place in 0..self.step.calls.len() {
                 let response = not_stored(&self.step.calls[place]);
                 self.answer(place, response);
@@ -762,15 +881,30 @@ impl<'a> OpenStep<'a> {
             self.refuse_unseen(place, events).await;
         }
 
+        let steps = self.steps;
+        let interruptions = self.interruptions;
+        let calls = match steps {
+            Some(_) => self.step.calls.clone(),
+            None => Vec::new(),
+        };
         let running = run_step(session, to_run)
             .zip(&places)
             .map(async |(response, place)| {
-                let response = response.await;
+                let recorded = match steps {
+                    Some(steps) => {
+                        let calling = async {
+                            let response = response.await;
+                            (response, is_interrupted(session, interruptions))
+                        };
+                        record_response(steps, &calls[*place], calling).await
+                    }
+                    None => RecordedResponse::unrecorded(response.await),
+                };
                 let wanted = match events {
-                    Some(_) => wanted_approvals(session, &response).await,
+                    Some(_) => wanted_approvals(session, &recorded.response).await,
                     None => Vec::new(),
                 };
-                (*place, response, wanted)
+                (*place, recorded, wanted)
             });
         let mut running = running.collect::<FuturesUnordered<_>>();
         let mut ended = VecDeque::new();
@@ -779,10 +913,11 @@ impl<'a> OpenStep<'a> {
                 Some(next) => Some(next),
                 None => running.next().await,
             };
-            let Some((place, response, wanted)) = next else {
+            let Some((place, recorded, wanted)) = next else {
                 break;
             };
-            let response = self.take_handoff(place, response);
+            *interrupted |= recorded.is_interrupted;
+            let response = self.take_handoff(place, recorded.response);
             self.answer(place, response);
             if !wanted.is_empty() {
                 // A person who has a token, and a model that does not know that the call waits, would decide twice.
@@ -950,6 +1085,10 @@ impl OpenStep<'_> {
 
 impl Drop for OpenStep<'_> {
     fn drop(&mut self) {
+        if self.steps.is_some_and(DurableSteps::is_replayed) {
+            // The calls are answered when the engine runs the reply again.
+            self.history.log = None;
+        }
         self.write();
     }
 }

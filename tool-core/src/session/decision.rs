@@ -3,6 +3,9 @@
 use crate::call::Arguments;
 use crate::call::tool_call::GrantTerms;
 use crate::session::grants::GrantScope;
+use crate::text;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::time::Duration;
 
 /// A person's decision on a call that waits for approval.
@@ -47,13 +50,21 @@ use std::time::Duration;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// Its JSON carries the decision to the process that waits for it, for example by [`DurableSteps::signal`](super::DurableSteps::signal).
+/// It is worth nothing without the token.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[must_use]
 pub struct Decision {
     token: String,
+    #[serde(rename = "approve")]
     is_approval: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     person: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     arguments: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     grant: Option<GrantTerms>,
 }
 
@@ -132,6 +143,12 @@ impl Decision {
     /// Returns the token.
     pub fn token(&self) -> &str {
         &self.token
+    }
+
+    /// Returns the name of the signal that carries the decision on a call that waits under a token. It does not tell the token.
+    pub fn signal_name(token: &str) -> String {
+        let digest = Sha256::digest(token);
+        format!("decision-{}", text::hex(&digest[..16]))
     }
 
     /// Returns true if the call may run.

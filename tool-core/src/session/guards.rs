@@ -130,7 +130,8 @@ pub struct GuardedAnswer<'a> {
 ///     InputVerdict::Pass
 /// }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum InputVerdict {
     /// The message is sent as it is.
@@ -153,7 +154,8 @@ pub enum InputVerdict {
 ///     if text.len() > 2_000 { AnswerVerdict::AskAgain("it is too long".into()) } else { AnswerVerdict::Rewrite(text) }
 /// }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum AnswerVerdict {
     /// The answer is shown and stored as it is.

@@ -130,15 +130,20 @@ impl Session {
     pub fn lost_decisions(&self, messages: &[Message]) -> Vec<String> {
         let open = open_decisions(messages).into_iter();
         let notes = open.filter_map(|decision| {
-            let call = &decision.call;
-            let response = if decision.is_approved {
-                self.answer_lost(call)
-            } else {
-                confirm::denied(call.id(), call.name())
-            };
+            let response = self.answer_lost_decision(&decision.call, decision.is_approved);
             decision_note(&response, decision.is_approved, &decision.mark)
         });
         notes.collect()
+    }
+
+    /// Answers a call on which a person has decided, and whose outcome an earlier process has not stored: as
+    /// [`answer_lost`](Self::answer_lost) does if it was approved, and otherwise with the denial.
+    pub fn answer_lost_decision(&self, call: &ToolCall, is_approved: bool) -> ToolResponse {
+        if is_approved {
+            self.answer_lost(call)
+        } else {
+            confirm::denied(call.id(), call.name())
+        }
     }
 
     /// Forgets what the [journal](super::Journal) knows of the calls of earlier processes, once all of them are answered. A later
@@ -187,6 +192,12 @@ impl Session {
             .background()
             .map(|answers| answers.take())
             .unwrap_or_default()
+    }
+
+    /// Returns true if calls of this session go on in the background after their first update. See
+    /// [`SessionBuilder::background_answers`](crate::session::SessionBuilder::background_answers).
+    pub fn has_background_answers(&self) -> bool {
+        self.0.background().is_some()
     }
 
     /// Waits until [`take_background_answers`](Self::take_background_answers) has an answer, and

@@ -1,6 +1,7 @@
 //! The guards of one reply.
 
 use crate::call::{RunContext, ToolError};
+use crate::session::durable_steps::{DurableSteps, record_verdict};
 use crate::session::guards::{AnswerVerdict, Guards};
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
@@ -13,17 +14,23 @@ const NO_ANSWER: &str = "No answer has passed the checks of this service.";
 pub(crate) struct ReplyGuards<'a> {
     guards: &'a Guards,
     ctx: RunContext,
+    /// The engine that records the verdicts.
+    steps: Option<&'a dyn DurableSteps>,
     /// The number of times that the model was asked again.
     asked_again: u32,
 }
 
 impl<'a> ReplyGuards<'a> {
     /// Returns the guards of a reply in this session. `None` if no guard checks answers.
-    pub(crate) fn new(session: &'a Arc<SessionInner>) -> Option<Self> {
+    pub(crate) fn new(
+        session: &'a Arc<SessionInner>,
+        steps: Option<&'a dyn DurableSteps>,
+    ) -> Option<Self> {
         let guards = &session.runtime.guards;
         guards.has_answer().then(|| Self {
             guards,
             ctx: session.current_context(),
+            steps,
             asked_again: 0,
         })
     }
@@ -35,7 +42,11 @@ impl<'a> ReplyGuards<'a> {
         text: &str,
         history: &[Message],
     ) -> Result<AnswerVerdict, ToolError> {
-        let verdict = self.guards.check_answer(&self.ctx, text, history).await?;
+        let checking = self.guards.check_answer(&self.ctx, text, history);
+        let verdict = match self.steps {
+            Some(steps) => record_verdict(steps, "guards of the answer", checking).await?,
+            None => checking.await?,
+        };
         if !matches!(verdict, AnswerVerdict::AskAgain(_)) {
             return Ok(verdict);
         }

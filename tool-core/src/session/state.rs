@@ -212,7 +212,8 @@ impl SessionState {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Turn {
     /// The number of the turn, counted from 0.
     pub number: u64,

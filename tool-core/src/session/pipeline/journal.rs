@@ -43,7 +43,9 @@ pub(crate) async fn record_start(
                 return Ok(Some(claim));
             }
             Ok(JournalStart::Running) => {
-                return Err(fail(running_elsewhere(call)));
+                let mut response = fail(running_elsewhere(call));
+                response.optional_meta().runs_elsewhere = true;
+                return Err(response);
             }
             Ok(JournalStart::Known(found)) => {
                 call.session.rare().earlier.lock().answer(&found);

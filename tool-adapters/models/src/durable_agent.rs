@@ -1,0 +1,631 @@
+//! Agents whose conversation an engine for durable execution runs.
+
+use crate::agent::AgentLoop;
+use crate::conversation_log::ConversationLog;
+use crate::open_agent_error::OpenAgentError;
+use crate::opened_agent::{in_order_of_calls, load_complete};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tool_core::call::{Confirmation, ErrorKind};
+use tool_core::session::{
+    ConversationKey, Decision, DurableSteps, DynHistoryStore, EventSender, History,
+    HistoryStoreError, Message, Model, NOTE, Reply, SessionBuilder, Turn, record, record_call,
+};
+use tool_core::{Session, ToolCall, ToolError, ToolResponse};
+
+/// The longest time that a signal is waited for.
+const MAX_WAIT: Duration = Duration::from_secs(366 * 24 * 3_600);
+
+/// # Durable conversations
+impl<M: Model> AgentLoop<M> {
+    /// Opens a conversation in a store, as [`open`](Self::open) does, in a function that an engine runs. If the process ends,
+    /// the engine runs the function again, and the conversation goes on where it was.
+    ///
+    /// The engine records each answer of the model, each call, each decision and each check of a guard. So no model is asked
+    /// twice, and a call that has ended does not run again. A call that was running is answered from the runtime's
+    /// [journal](tool_core::session::Journal), and otherwise with `UNKNOWN`, as an action may have taken effect. Give the runtime
+    /// a journal, a store that outlives the process, and a signing key.
+    ///
+    /// The function has to do the same each time that it runs: open the conversation first, give it the same settings and the
+    /// same messages, and decide nothing by the time or by what another program may change. Use
+    /// [`decided`](Self::decided) to wait for persons.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use tool_adapters::agent::{AgentLoop, Decision};
+    /// use tool_core::serde_json::{self, json};
+    /// use tool_core::session::{MemoryStore, PlainSteps};
+    /// use tool_core::testing::ScriptedModel;
+    /// use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+    ///
+    /// /// Cancel a booking.
+    /// #[tool(category = "action", confirm)]
+    /// fn cancel(number: u32) -> String {
+    ///     format!("booking {number} is cancelled")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = Arc::new(MemoryStore::new());
+    /// let tools = ToolContext::builder().with(cancel).build()?;
+    /// let runtime = Runtime::builder(tools).store(store.clone()).build()?;
+    /// let session = move || runtime.session("chat-42", Mode::Text).principal("user:7");
+    /// let model = ScriptedModel::new()
+    ///     .calls([ToolCall::new("call_1", "cancel", json!({"number": 12}))])
+    ///     .says("Shall I cancel booking 12?")
+    ///     .says("It is cancelled.");
+    ///
+    /// let steps = Arc::new(PlainSteps::new()); // or those of an engine
+    /// let mut agent = AgentLoop::open_durable(steps.clone(), store, "chat-42", session, model).await?;
+    /// let reply = agent.prompt("Cancel my booking 12").await;
+    ///
+    /// // Another program, perhaps days later:
+    /// let token = reply.confirmations().next().ok_or("it waits")?.token.clone();
+    /// let decision = serde_json::to_string(&Decision::approve(&token).by("staff:eve"))?;
+    /// steps.send(Decision::signal_name(&token), decision);
+    ///
+    /// let reply = agent.decided(reply).await;
+    /// assert_eq!(reply.text.as_deref(), Some("It is cancelled."));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open). The session must not have
+    /// [`background_answers`](SessionBuilder::background_answers), since a call in the background is no step.
+    pub async fn open_durable(
+        steps: Arc<dyn DurableSteps>,
+        store: impl DynHistoryStore + 'static,
+        id: impl AsRef<str>,
+        session: impl Fn() -> SessionBuilder + Send + Sync + 'static,
+        model: M,
+    ) -> Result<Self, OpenAgentError> {
+        let store: Arc<dyn DynHistoryStore> = Arc::new(store);
+        let opened = session().await?;
+        if opened.has_background_answers() {
+            let message =
+                "its session has `background_answers`, and a call in the background is no step";
+            return Err(OpenAgentError::Durable(ToolError::permanent(message)));
+        }
+        let key = ConversationKey::new(id, opened.principal());
+        let opening = async {
+            let found = load_complete(&*store, &key, &opened).await;
+            let found = found.map_err(|error| ToolError::transient(error.to_string()))?;
+            Ok(found.len() as u64)
+        };
+        let stored = record(&*steps, "open", opening).await;
+        let stored = stored.map_err(OpenAgentError::Durable)?;
+
+        // What comes after these, an earlier run of the function has said. This run says it again.
+        let found = store.load(&key, 0).await?;
+        let mut messages = found.map(|found| found.messages).unwrap_or_default();
+        let found = messages.len() as u64;
+        if found < stored {
+            return Err(OpenAgentError::History(HistoryStoreError::Conflict {
+                conversation: key.id().to_owned(),
+                expected: stored,
+                found,
+            }));
+        }
+        let said_before = messages.split_off(usize::try_from(stored).unwrap_or(usize::MAX));
+        let mut history = History::new();
+        history.extend(in_order_of_calls(messages));
+
+        let mut agent = Self::with_history(opened, model, history);
+        let log = ConversationLog::resumed(store, key, stored, said_before);
+        agent.store_in(log, Box::new(session));
+        agent.steps = Some(RecordingSteps(steps));
+        Ok(agent)
+    }
+
+    /// Waits for the decisions of persons on the calls of a reply that wait for approval, carries them out, and lets the model
+    /// go on, until no call waits. Returns the last reply.
+    ///
+    /// Each decision comes as the signal [`Decision::signal_name`], whose value is the JSON of a [`Decision`]. It may come after
+    /// days and to another process. If none comes until the approval expires, the model learns that the call did not run.
+    /// If a decision has invalid arguments, or is one on another call, the call waits on for the next signal, whose name ends
+    /// with `-2`, then `-3` and so on.
+    ///
+    /// Without an engine the reply comes back as it is. See [`open_durable`](Self::open_durable) for an example.
+    pub async fn decided(&mut self, mut reply: Reply) -> Reply {
+        let Some(steps) = self.steps.clone() else {
+            return reply;
+        };
+        loop {
+            let waiting = reply.confirmations().cloned().collect::<Vec<_>>();
+            if waiting.is_empty() {
+                return reply;
+            }
+            for confirmation in &waiting {
+                self.wait_for_decision(&*steps.0, confirmation).await;
+            }
+            reply = self.resume().await;
+        }
+    }
+
+    async fn wait_for_decision(&mut self, steps: &dyn DurableSteps, confirmation: &Confirmation) {
+        let name = Decision::signal_name(&confirmation.token);
+        let mut signals = 0;
+        loop {
+            signals += 1;
+            let name = match signals {
+                1 => name.clone(),
+                further => format!("{name}-{further}"),
+            };
+            let value = match steps.now().await {
+                Ok(now) => steps.signal(&name, time_left(confirmation, now)).await,
+                Err(error) => Err(error),
+            };
+            let Ok(Some(value)) = value else {
+                self.add(Message::user(expiry_note(confirmation)));
+                return;
+            };
+            let decision = serde_json::from_str::<Decision>(&value).ok();
+            let Some(decision) = decision.filter(|found| found.token() == confirmation.token)
+            else {
+                continue;
+            };
+            let response = self.decide(&decision).await;
+            if !waits_on(&response) {
+                return;
+            }
+        }
+    }
+}
+
+/// Returns true if a decision could not be carried out, and the call still waits for another one.
+fn waits_on(response: &ToolResponse) -> bool {
+    let kind = response.error().map(|error| error.kind);
+    response.meta().tool().is_empty() && kind != Some(ErrorKind::NotFound)
+}
+
+fn time_left(confirmation: &Confirmation, now: SystemTime) -> Duration {
+    let expires = confirmation.expiry();
+    let left = expires.and_then(|expires| expires.duration_since(now).ok());
+    left.unwrap_or_default().min(MAX_WAIT)
+}
+
+fn expiry_note(confirmation: &Confirmation) -> String {
+    let tool = confirmation.tool.escape_debug();
+    format!(
+        "{NOTE} The call of `{tool}` that waited for a person was not run: no decision has come in time."
+    )
+}
+
+/// An engine, and what an agent records with it beside its replies.
+#[derive(Clone)]
+pub(crate) struct RecordingSteps(pub(crate) Arc<dyn DurableSteps>);
+
+impl fmt::Debug for RecordingSteps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordingSteps").finish_non_exhaustive()
+    }
+}
+
+/// The turn that has begun.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct NextTurn {
+    pub(crate) turn: Turn,
+    /// True if a tool has ended the session before.
+    pub(crate) was_ending: bool,
+}
+
+impl NextTurn {
+    pub(crate) async fn begin(session: &Session) -> Self {
+        let was_ending = session.state().ending;
+        let turn = session.next_turn().await;
+        Self { turn, was_ending }
+    }
+}
+
+impl RecordingSteps {
+    /// Begins the next turn of a session.
+    pub(crate) async fn next_turn(&self, session: &Session) -> NextTurn {
+        let beginning = async { Ok(NextTurn::begin(session).await) };
+        let next = record(&*self.0, "turn", beginning).await;
+        // A cancelled function does not begin a turn.
+        next.unwrap_or_else(|_| NextTurn {
+            turn: Turn {
+                number: session.turn(),
+                pending_message: None,
+                ended: true,
+            },
+            was_ending: true,
+        })
+    }
+
+    /// Carries out a decision in two steps: the first finds the call, so that the second, if it runs again, knows which call an
+    /// earlier process may have made.
+    pub(crate) async fn decide(
+        &self,
+        session: &Session,
+        decision: &Decision,
+        events: Option<&EventSender>,
+    ) -> ToolResponse {
+        let finding = async {
+            let pending = session.check_decision(decision).await.ok();
+            Ok(pending
+                .map(|pending| ToolCall::new(pending.call_id, pending.tool, pending.arguments)))
+        };
+        let waiting = record(&*self.0, "decision", finding).await.ok().flatten();
+        let call = waiting.clone().unwrap_or_else(|| ToolCall::new("", "", ""));
+        let deciding = async {
+            let response = session.decide(decision, events).await;
+            let is_gone = response.meta().tool().is_empty()
+                && response
+                    .error()
+                    .is_some_and(|error| error.kind == ErrorKind::NotFound);
+            match &waiting {
+                Some(call) if is_gone => session.answer_lost_decision(call, decision.is_approval()),
+                _ => response,
+            }
+        };
+        record_call(&*self.0, &call, deciding).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::future::BoxFuture;
+    use parking_lot::Mutex;
+    use serde_json::json;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use tokio::sync::watch;
+    use tool_core::session::{
+        AnswerVerdict, GuardedAnswer, Guards, HistoryStore, Keep, MemoryStore, PlainSteps,
+    };
+    use tool_core::testing::ScriptedModel;
+    use tool_core::{Mode, Policy, Runtime, ToolContext, tool};
+
+    const ID: &str = "chat-42";
+
+    /// Find a table.
+    #[tool(category = "retrieval")]
+    fn find_table(seats: u32) -> u32 {
+        seats + 1
+    }
+
+    /// Cancel a booking.
+    #[tool(category = "action", confirm)]
+    fn cancel(number: u32) -> u32 {
+        number
+    }
+
+    /// An engine, whose log outlives the runs of its function.
+    #[derive(Clone, Default)]
+    struct Engine {
+        log: Arc<Mutex<Vec<String>>>,
+        names: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Engine {
+        /// Begins a run whose function ends, as a killed process does, instead of running the step of this place.
+        fn run(&self, stop_at: Option<usize>) -> Arc<EngineRun> {
+            Arc::new(EngineRun {
+                engine: self.clone(),
+                next: AtomicUsize::new(0),
+                stop_at,
+                is_over: watch::Sender::new(false),
+            })
+        }
+    }
+
+    struct EngineRun {
+        engine: Engine,
+        next: AtomicUsize,
+        stop_at: Option<usize>,
+        is_over: watch::Sender<bool>,
+    }
+
+    impl EngineRun {
+        async fn stop<T>(&self) -> T {
+            self.is_over.send_replace(true);
+            std::future::pending().await
+        }
+
+        /// Runs the function until it stops.
+        async fn until_it_stops(&self, function: impl Future) {
+            let mut is_over = self.is_over.subscribe();
+            tokio::select! {
+                _ = function => panic!("it ends before the step"),
+                _ = is_over.wait_for(|is_over| *is_over) => {}
+            }
+            // What the function has said by then is stored.
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    impl DurableSteps for EngineRun {
+        fn step<'a>(
+            &'a self,
+            name: &'a str,
+            work: BoxFuture<'a, Result<String, ToolError>>,
+        ) -> BoxFuture<'a, Result<String, ToolError>> {
+            Box::pin(async move {
+                let place = self.next.fetch_add(1, Ordering::SeqCst);
+                let recorded = self.engine.log.lock().get(place).cloned();
+                if let Some(recorded) = recorded {
+                    assert_eq!(self.engine.names.lock()[place], name, "the same steps");
+                    return Ok(recorded);
+                }
+                if self.stop_at == Some(place) {
+                    return self.stop().await;
+                }
+                let Ok(text) = work.await else {
+                    return self.stop().await;
+                };
+                self.engine.log.lock().push(text.clone());
+                self.engine.names.lock().push(name.to_owned());
+                Ok(text)
+            })
+        }
+
+        fn signal<'a>(
+            &'a self,
+            _name: &'a str,
+            _time: Duration,
+        ) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
+            Box::pin(self.stop())
+        }
+
+        fn sleep(&self, _time: Duration) -> BoxFuture<'_, Result<(), ToolError>> {
+            Box::pin(self.stop())
+        }
+    }
+
+    /// A program whose store outlives its runs.
+    #[derive(Clone, Default)]
+    struct Host {
+        store: Arc<MemoryStore>,
+        guards: Guards,
+    }
+
+    impl Host {
+        async fn open(
+            &self,
+            steps: Arc<dyn DurableSteps>,
+            script: ScriptedModel,
+        ) -> AgentLoop<ScriptedModel> {
+            let tools = ToolContext::builder().with(find_table).with(cancel);
+            let runtime = Runtime::builder(tools.build().expect("builds"))
+                .policy(Policy::text())
+                .store(Arc::clone(&self.store))
+                .guards(self.guards.clone())
+                .signing_key([7; 32])
+                .build()
+                .expect("builds");
+            let session = move || runtime.session(ID, Mode::Text).principal("user:7");
+            let store = Arc::clone(&self.store);
+            let opened = AgentLoop::open_durable(steps, store, ID, session, script).await;
+            opened.expect("opens")
+        }
+
+        async fn stored(&self) -> Vec<Message> {
+            let key = ConversationKey::new(ID, "user:7");
+            let found = HistoryStore::load(&*self.store, &key, 0).await;
+            found.expect("loads").expect("a conversation").messages
+        }
+    }
+
+    fn finding(id: &str) -> ToolCall {
+        ToolCall::new(id, "find_table", json!({"seats": 2}))
+    }
+
+    fn cancelling() -> ToolCall {
+        ToolCall::new("c1", "cancel", json!({"number": 12}))
+    }
+
+    // M13
+    #[tokio::test]
+    async fn a_run_that_was_killed_at_any_step_goes_on() {
+        let script = || ScriptedModel::new().calls([finding("c1")]).says("Table 3.");
+        let whole = Engine::default();
+        let host = Host::default();
+        let mut agent = host.open(whole.run(None), script()).await;
+        let wanted = agent.prompt("For two?").await;
+        let messages = host.stored().await;
+        let names = whole.names.lock().clone();
+        assert_eq!(
+            names,
+            ["open", "turn", "model 1", "call c1", "model 2", "stored"]
+        );
+
+        for place in 0..names.len() {
+            let host = Host::default();
+            let engine = Engine::default();
+            let run = engine.run(Some(place));
+            let function = async {
+                let mut agent = host.open(run.clone(), script()).await;
+                agent.prompt("For two?").await
+            };
+            run.until_it_stops(function).await;
+
+            // The next run asks the model for nothing that is recorded.
+            let answered = engine
+                .names
+                .lock()
+                .iter()
+                .filter(|name| name.starts_with("model"))
+                .count();
+            let left = match answered {
+                0 => script(),
+                1 => ScriptedModel::new().says("Table 3."),
+                _ => ScriptedModel::new(),
+            };
+            let mut agent = host.open(engine.run(None), left).await;
+            let reply = agent.prompt("For two?").await;
+            assert_eq!(reply.text, wanted.text, "{place}");
+            assert_eq!(reply.responses[0].data_json(), Some("3"), "{place}");
+            assert_eq!(host.stored().await, messages, "{place}");
+            assert_eq!(agent.history().messages(), messages, "{place}");
+            assert_eq!(agent.session().turn(), 1, "{place}");
+            agent.model_mut().assert_done();
+        }
+    }
+
+    #[tokio::test]
+    async fn a_verdict_of_a_guard_is_recorded() {
+        let checks = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&checks);
+        let guard = move |answer: GuardedAnswer<'_>| {
+            counter.fetch_add(1, Ordering::SeqCst);
+            let verdict = AnswerVerdict::Rewrite(answer.text.replace('3', "three"));
+            std::future::ready(Ok::<_, ToolError>(verdict))
+        };
+        let host = Host {
+            guards: Guards::new().answer(guard),
+            ..Host::default()
+        };
+        let engine = Engine::default();
+        for _ in 0..2 {
+            let script = ScriptedModel::new().says("Table 3.");
+            let mut agent = host.open(engine.run(None), script).await;
+            let reply = agent.prompt("For two?").await;
+            assert_eq!(reply.text.as_deref(), Some("Table three."));
+        }
+        assert_eq!(checks.load(Ordering::SeqCst), 1);
+    }
+
+    #[tokio::test]
+    async fn a_shortened_history_is_recorded() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let mut lengths = Vec::new();
+        for _ in 0..2 {
+            let script = ScriptedModel::new().says("One").says("Two").says("Three");
+            let mut agent = host
+                .open(engine.run(None), script)
+                .await
+                .keep(Keep::turns(1));
+            for question in ["1?", "2?", "3?"] {
+                let _reply = agent.prompt(question).await;
+            }
+            lengths.push(agent.history().messages().len());
+        }
+        assert_eq!(lengths, [3, 3]);
+    }
+
+    // M13
+    #[tokio::test]
+    async fn messages_of_another_writer_stop_a_run() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let run = engine.run(Some(2));
+        let function = async {
+            let mut agent = host.open(run.clone(), ScriptedModel::new()).await;
+            agent.prompt("For two?").await
+        };
+        run.until_it_stops(function).await;
+        let key = ConversationKey::new(ID, "user:7");
+        let stranger = [Message::user("Hello?")];
+        let appended = HistoryStore::append(&*host.store, &key, 0, &stranger).await;
+        appended.expect("it is stored");
+
+        let run = engine.run(None);
+        let function = async {
+            let script = ScriptedModel::new().says("Table 3.");
+            let mut agent = host.open(run.clone(), script).await;
+            agent.prompt("For two?").await
+        };
+        run.until_it_stops(function).await;
+        assert_eq!(
+            *engine.names.lock(),
+            ["open", "turn"],
+            "nothing is recorded"
+        );
+        assert_eq!(host.stored().await, stranger);
+    }
+
+    /// Opens a conversation in which a call waits for a person.
+    async fn waiting(steps: &Arc<PlainSteps>) -> (AgentLoop<ScriptedModel>, Reply) {
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("I see.");
+        let mut agent = Host::default().open(steps.clone(), script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        (agent, reply)
+    }
+
+    fn send(steps: &PlainSteps, suffix: &str, decision: &Decision) {
+        let name = Decision::signal_name(decision.token()) + suffix;
+        let text = serde_json::to_string(decision).expect("JSON");
+        steps.send(name, text);
+    }
+
+    fn last_note(agent: &AgentLoop<ScriptedModel>) -> String {
+        let messages = agent.history().messages();
+        match &messages[messages.len() - 2] {
+            Message::User(said) => said.text().into_owned(),
+            other => panic!("no note: {other:?}"),
+        }
+    }
+
+    // M34
+    #[tokio::test]
+    async fn an_invalid_decision_lets_the_call_wait_on() {
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting(&steps).await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        let invalid = Decision::approve(&token).with_arguments(json!({"number": "many"}));
+        send(&steps, "", &invalid);
+        let valid = Decision::approve(&token).with_arguments(json!({"number": 13}));
+        send(&steps, "-2", &valid);
+        let reply = agent.decided(reply).await;
+        assert_eq!(reply.text.as_deref(), Some("I see."));
+        assert!(last_note(&agent).contains("13"), "{}", last_note(&agent));
+    }
+
+    // M34
+    #[tokio::test]
+    async fn a_denial_by_a_signal_runs_nothing() {
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting(&steps).await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        send(&steps, "", &Decision::deny(token));
+        let _ = agent.decided(reply).await;
+        let note = last_note(&agent);
+        assert!(
+            note.ends_with("A person has refused it, and it was not run."),
+            "{note}"
+        );
+    }
+
+    // M34
+    #[tokio::test(start_paused = true)]
+    async fn a_call_on_which_nobody_decides_is_told() {
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting(&steps).await;
+        let reply = agent.decided(reply).await;
+        assert_eq!(reply.text.as_deref(), Some("I see."));
+        let note = last_note(&agent);
+        assert!(note.ends_with("no decision has come in time."), "{note}");
+    }
+
+    // M34
+    #[tokio::test]
+    async fn a_decision_that_was_carried_out_is_not_repeated() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let script = ScriptedModel::new().calls([cancelling()]).says("Shall I?");
+        let mut agent = host.open(engine.run(None), script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        let response = agent.approve(&token).await;
+        assert_eq!(response.data_json(), Some("12"));
+        // The process was killed before the engine had the result.
+        engine.log.lock().pop();
+        engine.names.lock().pop();
+
+        let mut agent = host.open(engine.run(None), ScriptedModel::new()).await;
+        let _ = agent.prompt("Cancel 12").await;
+        let response = agent.approve(&token).await;
+        let kind = response.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::Unknown));
+    }
+}

@@ -1,0 +1,317 @@
+//! The steps of a conversation that an engine records, so that it goes on where it was after a crash.
+
+use crate::call::{ErrorBody, ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::session::approvals::fresh_id;
+use crate::time::CallInstant;
+use futures_util::future::BoxFuture;
+use parking_lot::Mutex;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+/// An engine for durable execution, as a conversation sees it.
+///
+/// An engine runs a function, and records the result of each of its steps. If the process ends, the engine runs the function
+/// again, perhaps in another process, and answers the steps that it has recorded from its log. So the function goes on where it
+/// was. Between its steps it must do the same each time: what differs from run to run, for example the time, comes from here.
+///
+/// A step that was running when the process ended runs again. Make it a call of a session with a [`Journal`](super::Journal):
+/// an action that had begun is then `UNKNOWN`, and does not run a second time.
+///
+/// [`PlainSteps`] is for programs and tests without an engine. The package `tool-adapters-restate` has the steps of Restate.
+///
+/// ```
+/// use std::time::Duration;
+/// use tool_core::ToolError;
+/// use tool_core::session::{DurableSteps, PlainSteps};
+///
+/// /// Greets a guest, and waits for the answer for a day at most.
+/// async fn greet(steps: &dyn DurableSteps, guest: &str) -> Result<String, ToolError> {
+///     let greeting = steps.step("greeting", Box::pin(async { Ok(format!("Good morning, {guest}")) })).await?;
+///     let answer = steps.signal("answer", Duration::from_secs(86_400)).await?;
+///     Ok(format!("{greeting}. {}", answer.unwrap_or_default()))
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let steps = PlainSteps::new();
+/// steps.send("answer", "Good morning!");
+/// assert_eq!(greet(&steps, "Ada").await?, "Good morning, Ada. Good morning!");
+/// # Ok(())
+/// # }
+/// ```
+pub trait DurableSteps: Send + Sync + 'static {
+    /// Runs a step and returns its result, or returns the recorded result without running it.
+    ///
+    /// The name is for the people who read the engine's log. An engine tells steps apart by their order: those that are asked
+    /// for at the same time run in the order in which their futures are polled first, perhaps one after the other.
+    ///
+    /// If the step fails, nothing is recorded, and the engine runs the function again later. Without an engine the error is
+    /// returned. An engine returns an error of its own if the function was cancelled.
+    fn step<'a>(
+        &'a self,
+        name: &'a str,
+        work: BoxFuture<'a, Result<String, ToolError>>,
+    ) -> BoxFuture<'a, Result<String, ToolError>>;
+
+    /// Waits for the signal of this name, which another process sends, and returns its value. Returns `None` if it does not
+    /// come in time. A signal that is sent before it is waited for is not lost.
+    fn signal<'a>(
+        &'a self,
+        name: &'a str,
+        time: Duration,
+    ) -> BoxFuture<'a, Result<Option<String>, ToolError>>;
+
+    /// Waits for a time, also across restarts of the process.
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, Result<(), ToolError>>;
+
+    /// Returns true if an engine runs the function again after its future was dropped. A conversation then leaves it to the
+    /// next run to answer the calls of a dropped step. Defaults to true.
+    fn is_replayed(&self) -> bool {
+        true
+    }
+
+    /// Returns the present time, which is the same in each run.
+    fn now(&self) -> BoxFuture<'_, Result<SystemTime, ToolError>> {
+        Box::pin(async {
+            let since_1970 = record(self, "now", async {
+                Ok(SystemTime::now()
+                    .duration_since(UNIX_EPOCH)
+                    .unwrap_or_default())
+            });
+            Ok(UNIX_EPOCH + since_1970.await?)
+        })
+    }
+
+    /// Returns a random id, which is the same in each run.
+    fn random_id(&self) -> BoxFuture<'_, Result<String, ToolError>> {
+        self.step("random id", Box::pin(async { Ok(fresh_id()) }))
+    }
+}
+
+/// Runs a step whose result is a value of type `T`, or returns the recorded value.
+///
+/// ```
+/// use tool_core::session::{PlainSteps, record};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let prices = record(&PlainSteps::new(), "prices", async { Ok(vec![120, 90]) }).await?;
+/// assert_eq!(prices, [120, 90]);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// The step has failed without an engine, the function was cancelled, or the recorded value is of another type, for example
+/// since the program has changed.
+pub async fn record<T: Serialize + DeserializeOwned>(
+    steps: &(impl DurableSteps + ?Sized),
+    name: &str,
+    work: impl Future<Output = Result<T, ToolError>> + Send,
+) -> Result<T, ToolError> {
+    let as_text = async {
+        let value = work.await?;
+        serde_json::to_string(&value).map_err(|error| {
+            ToolError::internal(format!(
+                "the result of `{name}` cannot be recorded: {error}"
+            ))
+        })
+    };
+    let text = steps.step(name, Box::pin(as_text)).await?;
+    serde_json::from_str(&text).map_err(|error| {
+        ToolError::internal(format!(
+            "the recorded result of `{name}` cannot be read: {error}; finish conversations before you change the program"
+        ))
+    })
+}
+
+/// Makes a call as a step, or returns the recorded response. Use it in a loop of your own.
+///
+/// ```
+/// use tool_core::session::{PlainSteps, record_call};
+/// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+/// # /// Pay a bill.
+/// # #[tool(category = "action")]
+/// # fn pay(cents: u32) -> String {
+/// #     format!("paid {cents} cents")
+/// # }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let tools = ToolContext::builder().with(pay).build()?;
+/// # let session = Runtime::builder(tools).build()?.session("chat-42", Mode::Text).await?;
+/// let call = ToolCall::new("call_1", "pay", r#"{"cents": 900}"#);
+/// let response = record_call(&PlainSteps::new(), &call, session.call(call.clone())).await;
+/// assert_eq!(response.data_json(), Some(r#""paid 900 cents""#));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A function that was cancelled gets a response with the engine's error.
+pub async fn record_call(
+    steps: &(impl DurableSteps + ?Sized),
+    call: &ToolCall,
+    response: impl Future<Output = ToolResponse> + Send,
+) -> ToolResponse {
+    let recorded = record_response(steps, call, async { (response.await, false) });
+    recorded.await.response
+}
+
+/// The response of a call, as an engine records it.
+pub(crate) struct RecordedResponse {
+    pub(crate) response: ToolResponse,
+    /// True if the reply was interrupted while the call ran.
+    pub(crate) is_interrupted: bool,
+}
+
+impl RecordedResponse {
+    /// Returns a response that no engine records.
+    pub(crate) fn unrecorded(response: ToolResponse) -> Self {
+        Self {
+            response,
+            is_interrupted: false,
+        }
+    }
+}
+
+/// A response with what its JSON leaves out.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct ResponseRecord {
+    response: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    handoff: Option<String>,
+    #[serde(default)]
+    is_interrupted: bool,
+}
+
+/// Makes a call as a step. The future returns its response, and whether the reply was interrupted meanwhile.
+///
+/// If another process is running the call, perhaps one that was killed a moment ago, nothing is recorded, and the engine tries
+/// again until the journal knows the outcome.
+pub(crate) async fn record_response(
+    steps: &(impl DurableSteps + ?Sized),
+    call: &ToolCall,
+    response: impl Future<Output = (ToolResponse, bool)> + Send,
+) -> RecordedResponse {
+    let name = format!("call {}", call.id());
+    let work = async {
+        let (response, is_interrupted) = response.await;
+        if let Some(error) = response.error_of_running_elsewhere() {
+            return Err(recorded_error(error.clone()));
+        }
+        Ok(ResponseRecord {
+            response: response.to_stored_json(),
+            handoff: response.meta().handoff().map(str::to_owned),
+            is_interrupted,
+        })
+    };
+    let recorded = record(steps, &name, work).await;
+    recorded.and_then(read_response).unwrap_or_else(|error| {
+        let is_interrupted = error.kind() == ErrorKind::Cancelled;
+        let response = ToolResponse::refused(call, error, CallInstant::now());
+        RecordedResponse {
+            response,
+            is_interrupted,
+        }
+    })
+}
+
+fn read_response(record: ResponseRecord) -> Result<RecordedResponse, ToolError> {
+    let mut response = serde_json::from_str::<ToolResponse>(&record.response).map_err(|error| {
+        ToolError::internal(format!("a recorded response cannot be read: {error}"))
+    })?;
+    if record.handoff.is_some() {
+        response.optional_meta().handoff = record.handoff;
+    }
+    Ok(RecordedResponse {
+        response,
+        is_interrupted: record.is_interrupted,
+    })
+}
+
+/// Checks a text as a step, or returns the recorded verdict. An error of a guard is a verdict, too.
+pub(crate) async fn record_verdict<T: Serialize + DeserializeOwned>(
+    steps: &(impl DurableSteps + ?Sized),
+    name: &str,
+    checking: impl Future<Output = Result<T, ToolError>> + Send,
+) -> Result<T, ToolError> {
+    let work = async { Ok(checking.await.map_err(ErrorBody::from)) };
+    let verdict = record::<Result<T, ErrorBody>>(steps, name, work).await?;
+    verdict.map_err(recorded_error)
+}
+
+/// Returns an error as it was recorded.
+pub(crate) fn recorded_error(error: ErrorBody) -> ToolError {
+    ToolError::new(error.kind, error.message, error.retryable)
+        .partial_side_effects(error.partial_side_effects)
+}
+
+/// Steps without an engine: each runs once and is recorded nowhere, and signals come from this process.
+///
+/// See [`DurableSteps`] for an example.
+#[derive(Debug, Default)]
+pub struct PlainSteps {
+    signals: Mutex<HashMap<String, watch::Sender<Option<String>>>>,
+}
+
+impl PlainSteps {
+    /// Creates steps without an engine.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sends a signal, which is kept until it is waited for. A second one of the same name replaces the first.
+    pub fn send(&self, name: impl Into<String>, value: impl Into<String>) {
+        let mut signals = self.signals.lock();
+        let sender = signals.entry(name.into()).or_default();
+        sender.send_replace(Some(value.into()));
+    }
+
+    fn receiver(&self, name: &str) -> watch::Receiver<Option<String>> {
+        let mut signals = self.signals.lock();
+        signals.entry(name.to_owned()).or_default().subscribe()
+    }
+}
+
+impl DurableSteps for PlainSteps {
+    fn step<'a>(
+        &'a self,
+        _name: &'a str,
+        work: BoxFuture<'a, Result<String, ToolError>>,
+    ) -> BoxFuture<'a, Result<String, ToolError>> {
+        work
+    }
+
+    fn signal<'a>(
+        &'a self,
+        name: &'a str,
+        time: Duration,
+    ) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
+        Box::pin(async move {
+            let mut receiver = self.receiver(name);
+            let came = timeout(time, receiver.wait_for(Option::is_some)).await;
+            if came.is_err() {
+                return Ok(None);
+            }
+            let sender = self.signals.lock().remove(name);
+            Ok(sender.and_then(|sender| sender.send_replace(None)))
+        })
+    }
+
+    fn sleep(&self, time: Duration) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(async move {
+            tokio::time::sleep(time).await;
+            Ok(())
+        })
+    }
+
+    fn is_replayed(&self) -> bool {
+        false
+    }
+}
