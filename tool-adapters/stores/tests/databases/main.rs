@@ -1,12 +1,16 @@
 //! Sessions and conversations over SQLite, and over PostgreSQL: `POSTGRES_URL=postgres://.. cargo test -p tool-adapters-stores --all-features`.
 
+mod changes;
 mod conformance;
 mod database;
 mod faults;
 mod histories;
 mod killed;
 mod lists;
+mod pooler;
 mod restart;
 #[allow(dead_code)] // the tests of agents use the rest
 #[path = "../agents/server.rs"]
 mod server;
+mod starts;
+mod tls;
