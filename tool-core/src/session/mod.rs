@@ -131,12 +131,12 @@ pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::ToolSearch;
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
-    Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, BudgetLimit, Charge,
+    Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalState, BudgetLimit, Charge,
     ConversationInfo, ConversationKey, ConversationPlace, ConversationSize, ConversationSummary,
     DynHistoryStore, HistoryStore, HistoryStoreError, MemoryRecord, MemoryStore, OpenError,
     OpenRequest, PrincipalCharge, PrincipalSpending, Refusal, SessionRecord, SessionStore,
-    Settlement, StoreError, StoredConversation, StoredMessages, StoredSession, ToolTurnReport,
-    TurnReport, Verdict,
+    Settlement, StoreChange, StoreChanges, StoreError, StoredConversation, StoredMessages,
+    StoredSession, ToolTurnReport, TurnReport, Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::{BackgroundAnswer, CallUpdate};

@@ -2,6 +2,8 @@
 #![cfg(unix)]
 
 mod audit;
+#[cfg(feature = "postgres")]
+mod audit_table;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../agents/tests/oauth2/browser.rs"]
 mod browser;

@@ -2,6 +2,7 @@
 //! conversations.
 
 pub(crate) mod approval_page;
+pub(crate) mod changes;
 pub(crate) mod handle;
 pub(crate) mod history_store;
 pub(crate) mod memory;
@@ -16,6 +17,7 @@ pub(crate) mod turn_report;
 pub(crate) mod turn_usage;
 
 pub use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
+pub use crate::session::store::changes::{ApprovalState, StoreChange, StoreChanges};
 pub use crate::session::store::history_store::{
     ConversationInfo, ConversationKey, ConversationPlace, ConversationSummary, DynHistoryStore,
     HistoryStore, HistoryStoreError, StoredConversation,
