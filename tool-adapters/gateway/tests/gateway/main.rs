@@ -7,6 +7,7 @@ mod audit;
 mod browser;
 mod child;
 mod choices;
+mod draining;
 mod files;
 mod health;
 #[allow(dead_code, reason = "other tests use the rest")]
