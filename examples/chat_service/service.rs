@@ -54,7 +54,10 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let (status, message) = match self {
             Self::NoUser => (StatusCode::UNAUTHORIZED, "open the page first"),
-            Self::Ending => (StatusCode::SERVICE_UNAVAILABLE, "the service restarts; try again"),
+            Self::Ending => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the service restarts; try again",
+            ),
             Self::Service(error) => {
                 eprintln!("{error}");
                 let message = "the service has failed; try again";

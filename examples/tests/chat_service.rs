@@ -8,7 +8,13 @@ use std::process::{Child, Command, Stdio};
 
 /// Builds the program. It is run directly, as cargo would get the signal.
 fn program() -> PathBuf {
-    let build = ["build", "--quiet", "--all-features", "--example", "chat_service"];
+    let build = [
+        "build",
+        "--quiet",
+        "--all-features",
+        "--example",
+        "chat_service",
+    ];
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let status = Command::new(env!("CARGO"))
         .args(build)
@@ -16,7 +22,10 @@ fn program() -> PathBuf {
         .status();
     assert!(status.unwrap().success());
     let test = std::env::current_exe().unwrap();
-    test.ancestors().nth(2).unwrap().join("examples/chat_service")
+    test.ancestors()
+        .nth(2)
+        .unwrap()
+        .join("examples/chat_service")
 }
 
 /// Starts the service. Returns its address.
@@ -52,7 +61,9 @@ fn send(address: &str, head: &str, body: &str) -> BufReader<TcpStream> {
 /// Sends a request, and returns its answer.
 fn ask(address: &str, head: &str, body: &str) -> String {
     let mut answer = String::new();
-    send(address, head, body).read_to_string(&mut answer).unwrap();
+    send(address, head, body)
+        .read_to_string(&mut answer)
+        .unwrap();
     answer
 }
 

@@ -38,7 +38,12 @@ use tracing::level_filters::LevelFilter;
 struct Arguments {
     /// The servers, as MCP clients keep them: {"mcpServers": {..}} or {"servers": {..}}, with
     /// comments.
-    #[arg(long, value_name = "FILE", default_value = "mcp.json", env = "TOOL_GATEWAY_CONFIG")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "mcp.json",
+        env = "TOOL_GATEWAY_CONFIG"
+    )]
     config: PathBuf,
 
     /// The policies, in TOML.
@@ -72,7 +77,12 @@ struct Arguments {
     login: Option<String>,
 
     /// The level of the log on standard error.
-    #[arg(long, value_name = "LEVEL", default_value = "info", env = "TOOL_GATEWAY_LOG")]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value = "info",
+        env = "TOOL_GATEWAY_LOG"
+    )]
     log: LogLevel,
 }
 

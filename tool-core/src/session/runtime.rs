@@ -447,7 +447,6 @@ impl Runtime {
     pub async fn calls(&self, id: impl Into<SessionId>) -> Result<Vec<SessionCall>, StoreError> {
         self.0.store.calls(&id.into()).await
     }
-
 }
 
 /// # The end of the process

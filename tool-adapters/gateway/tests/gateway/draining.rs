@@ -112,7 +112,8 @@ impl HttpClient {
         tokio::spawn(async move {
             let answer = client.post(&call).await;
             let body = answer.text().await.expect("a body");
-            let is_answer = |line: &&str| line.contains(r#""result""#) || line.contains(r#""error""#);
+            let is_answer =
+                |line: &&str| line.contains(r#""result""#) || line.contains(r#""error""#);
             let line = body.lines().find(is_answer).unwrap_or_default();
             let json = line.strip_prefix("data: ").unwrap_or(line);
             text(&serde_json::from_str(json).expect("JSON"))
@@ -154,7 +155,10 @@ async fn a_running_call_is_answered_before_the_end() {
     assert_eq!(body["ready"], false);
     assert_eq!(body["servers"]["one"]["state"], "up");
     // It lives on: a restart would end the call.
-    let live = gateway.client.http.get(format!("{}/healthz", gateway.client.url));
+    let live = gateway
+        .client
+        .http
+        .get(format!("{}/healthz", gateway.client.url));
     assert_eq!(live.send().await.expect("an answer").status(), 200);
 
     release(&folder);
@@ -170,7 +174,10 @@ async fn a_new_call_is_put_off_while_the_gateway_ends() {
     let held = gateway.client.hold(&folder).await;
     gateway.terminate().await;
 
-    let (text, is_error) = gateway.client.call(8, "one_write", &json!({"text": "a"})).await;
+    let (text, is_error) = gateway
+        .client
+        .call(8, "one_write", &json!({"text": "a"}))
+        .await;
     assert!(is_error && text.contains("about to end"), "{text}");
     let refused = gateway.client.initialize().await;
     assert_eq!(refused.status(), 503);
@@ -257,7 +264,11 @@ async fn a_call_over_the_standard_streams_finishes() {
     input.write_all(line.as_bytes()).await.expect("written");
     let mut answers = Vec::new();
     while answers.len() < 3 {
-        let line = output.next_line().await.expect("a line").expect("a message");
+        let line = output
+            .next_line()
+            .await
+            .expect("a line")
+            .expect("a message");
         let message = serde_json::from_str::<Value>(&line).expect("JSON");
         if message["id"] == 3 {
             release(&folder);
@@ -283,7 +294,10 @@ async fn a_gateway_is_not_ready_without_its_store() {
         tool_core::testing::skip("there is no REDIS_URL");
         return;
     };
-    let redis = redis.trim_start_matches("redis://").trim_end_matches('/').to_owned();
+    let redis = redis
+        .trim_start_matches("redis://")
+        .trim_end_matches('/')
+        .to_owned();
     // A way to Redis that can be cut.
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -309,7 +323,10 @@ async fn a_gateway_is_not_ready_without_its_store() {
     way.abort();
     until(async || gateway.client.readiness().await.0 == 503).await;
     let (_, body) = gateway.client.readiness().await;
-    assert_eq!((&body["store"], &body["draining"]), (&json!("down"), &json!(false)));
+    assert_eq!(
+        (&body["store"], &body["draining"]),
+        (&json!("down"), &json!(false))
+    );
 
     let listener = TcpListener::bind(address).await.expect("the same port");
     let way = connect(listener);
