@@ -249,6 +249,9 @@ def check_kubernetes(stages: dict[str, Stage], secrets: set[str], policy: dict) 
             except kubernetes_validate.ValidationError as error:
                 problems.append(f"{document['kind']} {document['metadata']['name']}, Kubernetes {version}: {error}")
 
+    if problems:
+        # What follows reads documents of the right form.
+        return
     of = {(document["kind"], document["metadata"]["name"]): document for document in documents}
     gateway, worker = of["Deployment", "tool-gateway"], of["Deployment", "tool-worker"]
     check_pods(gateway, stages["gateway"], policy)
