@@ -112,7 +112,9 @@ conformance *args:
     python3 -m venv target/conformance
     target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
     target/conformance/bin/python tests/conformance/meta_schema.py
-    cargo build --all-features --example conformance_driver --example mcp_conformance --example mcp_server --example mcp_conformance_client
+    cargo build --all-features --example conformance_driver --example mcp_conformance --example mcp_server --example mcp_conformance_client \
+        --example worker --bin tool-gateway
+    target/conformance/bin/python tests/conformance/manifests.py
     target/conformance/bin/python tests/conformance/run.py --driver target/debug/examples/conformance_driver {{args}}
     target/conformance/bin/python tests/conformance/prices.py --driver target/debug/examples/conformance_driver
     target/conformance/bin/python tests/conformance/mcp/run.py

@@ -16,7 +16,7 @@ use tool_core::{Mode, Policy, Runtime, ToolContext};
 const INSTRUCTIONS: &str = "You are the host of a restaurant. Answer in one or two sentences.";
 
 type Failure = Box<dyn Error + Send + Sync>;
-type Agent = AgentLoop<ChatModel>;
+pub(crate) type Agent = AgentLoop<ChatModel>;
 
 /// The conversations of all users. Cheap to clone.
 #[derive(Clone)]
@@ -49,6 +49,10 @@ impl Conversations {
             store,
             agents: Arc::default(),
         })
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
     }
 
     /// Returns the agent of a user, once no other request of the user uses it.

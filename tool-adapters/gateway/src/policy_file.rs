@@ -149,6 +149,9 @@ pub(crate) struct Limits {
     /// The longest wait for servers at the start.
     #[serde(default = "seconds::<15>")]
     pub(crate) startup: Time,
+    /// The time for running calls to finish once the gateway is told to end.
+    #[serde(default = "seconds::<30>")]
+    pub(crate) drain: Time,
 }
 
 /// A rule of `tools`: the options of the tools whose names match.
@@ -473,6 +476,7 @@ impl PolicyFile {
             sessions,
             limits.turn_after,
             limits.startup,
+            limits.drain,
             limits.max_message,
             limits.idle_timeout,
             limits.approval_lifetime,

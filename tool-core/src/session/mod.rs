@@ -17,6 +17,8 @@ pub(crate) mod decision;
 pub(crate) mod declared_tools;
 pub(crate) mod durable_steps;
 pub(crate) mod earlier_calls;
+pub(crate) mod drain;
+pub(crate) mod drain_switch;
 pub(crate) mod event_queue;
 pub(crate) mod fallback;
 pub(crate) mod grants;
@@ -90,6 +92,7 @@ pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, Spendin
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::decision::Decision;
 pub use crate::session::durable_steps::{DurableSteps, PlainSteps, record, record_call};
+pub use crate::session::drain::{DrainReport, UnfinishedCall};
 pub use crate::session::event_queue::EventSender;
 pub use crate::session::fallback::{FallbackModel, ModelSwitch};
 pub use crate::session::grants::{CallGrant, GrantRequest, GrantScope, GrantVerdict};

@@ -10,6 +10,8 @@ use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::builder::SessionBuilder;
 use crate::session::control_tools::session_tools;
+use crate::session::drain::DrainReport;
+use crate::session::drain_switch::DrainSwitch;
 use crate::session::guards::Guards;
 use crate::session::handle::Session;
 use crate::session::hooks::{
@@ -151,6 +153,7 @@ impl RuntimeBuilder {
                 accounts: Mutex::default(),
                 approvals: ApprovalRequests::default(),
                 spare: Arc::default(),
+                drain: DrainSwitch::default(),
             }
         });
         Ok(Runtime(inner))
@@ -451,13 +454,75 @@ impl Runtime {
     pub async fn calls(&self, id: impl Into<SessionId>) -> Result<Vec<SessionCall>, StoreError> {
         self.0.store.calls(&id.into()).await
     }
+}
+
+/// # The end of the process
+impl Runtime {
+    /// Prepares the end of this process: nothing new begins, and what runs may finish. Use it if
+    /// the session store is shared, so that another process goes on with the sessions. They stay in
+    /// their store, and so do the calls that wait for approval.
+    ///
+    /// - New calls and approvals of calls are answered with a retryable `TRANSIENT`, and nothing is
+    ///   done. A new reply of a model ends with that error, and its message is not added to the
+    ///   history.
+    /// - Running calls finish, with the calls that their tools make. A reply that has begun goes on,
+    ///   with its calls.
+    /// - What still runs after `limit` is cancelled and answered, and is in the report. A drain
+    ///   waits up to 5 more seconds for these answers.
+    /// - Then the runtime's toolsets are closed, except those that are in use elsewhere.
+    ///
+    /// Choose a limit above the longest deadline of a call. It must end before the process is
+    /// killed: in Kubernetes, set `terminationGracePeriodSeconds` 10 s above it.
+    ///
+    /// There is no way back: this runtime makes no calls any more. With sessions in memory nothing
+    /// can go on with them, so call [`shutdown`](Self::shutdown) afterwards, or instead.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_core::{ErrorKind, Mode, Runtime, ToolCall, ToolContext, tool};
+    ///
+    /// /// Say hello.
+    /// #[tool]
+    /// fn greet() -> &'static str {
+    ///     "hello"
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().with(greet).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    ///
+    /// let report = runtime.drain(Duration::from_secs(30)).await; // at SIGTERM
+    /// assert!(report.is_empty(), "{report:?} did not finish");
+    ///
+    /// let response = session.call(ToolCall::new("call_1", "greet", "{}")).await;
+    /// let error = response.error().ok_or("it is refused")?;
+    /// assert_eq!((error.kind, error.retryable), (ErrorKind::Transient, true));
+    /// assert_eq!(runtime.sessions().await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn drain(&self, limit: Duration) -> DrainReport {
+        self.0.drain(limit).await
+    }
+
+    /// Returns true once a [`drain`](Self::drain) has begun. A check for readiness answers that the
+    /// process takes no requests then.
+    pub fn is_draining(&self) -> bool {
+        self.0.drain.is_on()
+    }
+
+    /// Waits until a [`drain`](Self::drain) begins. Use it to end what has no end of its own, for
+    /// example a stream of events or a conversation by voice.
+    pub async fn drain_begun(&self) {
+        self.0.drain.begun().cancelled().await;
+    }
 
     /// Ends every session that has a handle in this process: running calls are cancelled and
     /// answered. Then closes the runtime's toolsets, except those that are in use elsewhere.
     ///
     /// The sessions end in their store, too. With a store that processes share, no other process
-    /// can go on with them: to hand conversations over to another process, let running calls end
-    /// and drop the runtime instead.
+    /// can go on with them: use [`drain`](Self::drain) instead.
     pub async fn shutdown(&self) {
         let sessions = self
             .0

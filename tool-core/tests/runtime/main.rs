@@ -21,6 +21,7 @@ mod confirm;
 mod context;
 mod deadlines;
 mod deep_values;
+mod drain;
 mod duplicates;
 mod empties;
 mod errors;

@@ -279,3 +279,27 @@ async fn private_addresses_need_a_name_in_the_policy() {
         assert_eq!(opened.is_err(), is_refused, "{url} {policy}: {opened:?}");
     }
 }
+
+#[tokio::test]
+async fn a_secret_of_the_policy_may_be_a_file() {
+    let folder = Folder::new(
+        "[[http.principals]]\nname = 'ada'\ntoken = '${file:secrets/token}'\n[sessions]\nsigning_key = '${file:key}'",
+    );
+    let expected = expect![[r#"
+        policy.toml:3:1: `http.principals[0].token`: secrets/token: No such file or directory (os error 2)
+        policy.toml:5:1: `sessions.signing_key`: key: No such file or directory (os error 2)"#]];
+    problems(&folder, &expected).await;
+
+    std::fs::create_dir(folder.path("secrets")).expect("created");
+    folder.write("secrets/token", "0123456789abcdef\n");
+    folder.write("key", &"0a".repeat(32));
+    let gateway = folder.open().await;
+    let url = crate::health::serve(&gateway).await;
+    let status = async |token: &str| {
+        let token = [("authorization", token)];
+        crate::health::get(&format!("{url}/mcp"), &token).await.0
+    };
+    assert_ne!(status("Bearer 0123456789abcdef").await, 401);
+    assert_eq!(status("Bearer 0123456789abcdee").await, 401);
+    gateway.close().await;
+}

@@ -9,6 +9,7 @@ mod audit_table;
 mod browser;
 mod child;
 mod choices;
+mod draining;
 mod files;
 mod health;
 #[allow(dead_code, reason = "other tests use the rest")]

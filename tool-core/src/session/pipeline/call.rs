@@ -43,6 +43,9 @@ pub(crate) async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolR
     let Some(mut place) = session.calls.enter() else {
         return Box::pin(without_tool::inactive(session, &call, began)).await;
     };
+    if session.runtime.drain.is_on() && session.refuses_calls(call.depth()) {
+        return Box::pin(without_tool::draining(session, &call, began)).await;
+    }
     let epoch = session.running.epoch();
     let Some((index, tool)) = session.find_tool(call.name()) else {
         return Box::pin(without_tool::unknown(session, &call, began)).await;
