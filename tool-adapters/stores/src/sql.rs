@@ -7,6 +7,7 @@
 #[cfg(feature = "agent-records")]
 pub(crate) mod agents;
 pub(crate) mod histories;
+pub(crate) mod permits;
 pub(crate) mod session_copy;
 pub(crate) mod session_record;
 pub(crate) mod session_row;

@@ -8,6 +8,7 @@ use crate::session::account::{Accounts, Payers};
 use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::Signer;
 use crate::session::calls_in_progress::CallsInProgress;
+use crate::session::circuit_breaker::Circuits;
 use crate::session::guards::Guards;
 use crate::session::hooks::Hook;
 use crate::session::journal::{DynJournal, JournalError, RecoveredCall};
@@ -57,6 +58,7 @@ pub(crate) struct RuntimeInner {
     /// The threads of `blocking` tools.
     pub(crate) threads: ThreadPool,
     pub(crate) metrics: RuntimeMetrics,
+    pub(crate) circuits: Circuits,
     pub(crate) accounts: Mutex<Accounts>,
     pub(crate) approvals: ApprovalRequests<SessionInner>,
     /// The spare bytes of the lists of calls, of sessions that are not in memory.

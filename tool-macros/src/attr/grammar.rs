@@ -78,6 +78,7 @@ pub(super) static TOOL: AttributeGrammar = AttributeGrammar {
         "blocking",
         "max_output",
         "max_calls",
+        "retries",
         "guide",
         "dynamic",
         "errors",
@@ -106,6 +107,11 @@ pub(super) static TOOL_NUMBERS: &[NumberGrammar] = &[
         name: "max_calls",
         example: "3",
         most: u32::MAX as u64,
+    },
+    NumberGrammar {
+        name: "retries",
+        example: "2",
+        most: 16,
     },
 ];
 

@@ -83,6 +83,7 @@ pub(crate) struct FlagOption {
 pub(crate) struct NumberOption {
     pub(crate) name: &'static str,
     pub(crate) value: u64,
+    pub(crate) written: Path,
 }
 
 /// The modes in which a tool is offered.
@@ -164,6 +165,7 @@ impl ToolOptions {
             self.numbers.push(NumberOption {
                 name: grammar.name,
                 value: positive(meta, grammar)?,
+                written: meta.path.clone(),
             });
             return Ok(());
         }

@@ -7,6 +7,7 @@
 mod asked;
 mod connection;
 mod histories;
+mod permits;
 mod record;
 mod scripts;
 mod store;
