@@ -8,8 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tool_core::session::{LimitScope, MemoryStore, SessionStore};
 use tool_core::{
-    ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, ToolError,
-    toolset,
+    ErrorKind, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolError, toolset,
 };
 
 #[derive(Clone, Default)]
@@ -44,8 +43,7 @@ impl Work {
     /// Call another tool.
     #[tool(name = "outer")]
     async fn outer(&self, ctx: &RunContext) -> bool {
-        let call = ToolCall::new("inner", "quick", json!({"what": 1}));
-        ctx.call(call).await.is_ok()
+        ctx.call("quick", json!({"what": 1})).await.is_ok()
     }
 
     /// Fail at first.

@@ -296,10 +296,7 @@ fn positive(meta: &ParseNestedMeta, grammar: &NumberGrammar) -> Result<u64> {
     let expr: Expr = value(meta, grammar.example)?;
     let refused = || invalid_value(meta, &expr, grammar.example);
     match Number::of(&expr) {
-        Some(Number::Int(0)) => Err(Error::new_spanned(
-            &expr,
-            "a limit of `0` would refuse every call\nhelp: remove the option for no limit",
-        )),
+        Some(Number::Int(0)) => Err(Error::new_spanned(&expr, grammar.zero)),
         Some(Number::Int(number)) => u64::try_from(number)
             .ok()
             .filter(|number| *number <= grammar.most)

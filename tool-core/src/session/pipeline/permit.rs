@@ -96,8 +96,9 @@ impl Permit {
 
     /// Frees the places of the call.
     pub(crate) async fn release(mut self) {
-        if std::mem::take(&mut self.has_places) {
+        if self.has_places {
             release(&self.runtime, &self.request(&self.limits), self.deadline).await;
+            self.has_places = false;
         }
     }
 }
