@@ -7,9 +7,9 @@ use tool_core::session::SessionState;
 use tool_core::session::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalRequest, ApprovalVerdict,
     AuditEntry, CallGrant, GrantRequest, GrantVerdict, Journal, JournalEntry, JournalError,
-    MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, PermitRequest,
-    PermitVerdict, RecoveredCall, SessionCall,
-    SessionRecord, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
+    MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, PermitRequest, PermitVerdict,
+    RecoveredCall, SessionCall, SessionRecord, SessionStore, Settlement, StateChange, StoreError,
+    Turn, Verdict,
 };
 use tool_core::{Mode, SessionId};
 

@@ -8,8 +8,8 @@ use crate::policy::PREFIX;
 use crate::problems::{Problems, join};
 use crate::reader::empty_table;
 use crate::setting_types::{
-    Address, CLIENT_TOKEN, Dollars, Rate, SigningKey, Size, Time, client_token, mebibytes, page_token,
-    seconds,
+    Address, CLIENT_TOKEN, Dollars, Rate, SigningKey, Size, Time, client_token, mebibytes,
+    page_token, seconds,
 };
 use crate::value::{Secret, read_bounded};
 use reqwest::Certificate;
@@ -181,7 +181,7 @@ pub(crate) struct ToolRule {
     pub(crate) sequential: Option<bool>,
     /// False if a call is not sent again after its server was lost.
     pub(crate) resend: Option<bool>,
-    /// How often a call is made again that has failed in passing.
+    /// The number of times that a call is made again which has failed in passing.
     pub(crate) retries: Option<NonZeroU32>,
     /// The calls of each tool in a time, over all sessions and gateways.
     pub(crate) rate: Option<Rate>,
@@ -587,7 +587,10 @@ impl ToolRule {
                 "expected no `confirm` beside it; put one of them into another rule",
             );
         }
-        if self.retries.is_some_and(|retries| retries.get() > MAX_RETRIES) {
+        if self
+            .retries
+            .is_some_and(|retries| retries.get() > MAX_RETRIES)
+        {
             let problem = format_args!("expected at most {MAX_RETRIES}");
             problems.add(&join(place, "retries"), problem);
         }

@@ -210,7 +210,9 @@ mod tests {
         let minute = Duration::from_secs(60);
         assert_eq!(read("60/1m"), Some((60, minute)));
         assert_eq!(read("5 / 60s"), Some((5, minute)));
-        for text in ["", "60", "0/1m", "60/", "60/0s", "-1/1m", "60/m", "1.5/1m", "60/1m/1s"] {
+        for text in [
+            "", "60", "0/1m", "60/", "60/0s", "-1/1m", "60/m", "1.5/1m", "60/1m/1s",
+        ] {
             assert_eq!(read(text), None, "{text:?}");
         }
     }

@@ -91,13 +91,13 @@ pub enum CircuitState {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct CircuitMetrics {
-    /// What it is of: `tool` or `upstream`.
+    /// The kind of its owner: `tool` or `upstream`.
     pub scope: &'static str,
     /// The name of the tool or upstream.
     pub name: String,
     /// The state in this process.
     pub state: CircuitState,
-    /// How often it has opened.
+    /// The number of times that it has opened.
     pub opened: u64,
     /// The calls that it has refused.
     pub refused: u64,
@@ -322,7 +322,7 @@ impl Drop for CircuitPass {
     }
 }
 
-/// What the end of a call says about its tool.
+/// The judgement of a call's end about its tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The tool and what is behind it work.

@@ -131,11 +131,11 @@ pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, BudgetLimit, Charge,
     ConversationInfo, ConversationKey, ConversationPlace, ConversationSize, ConversationSummary,
-    DynHistoryStore, HistoryStore, HistoryStoreError, MemoryRecord, MemoryStore, OpenError,
-    LimitUse, OpenRequest, PLACE_RETRY, PermitLimit, PermitRefusal, PermitRequest, PermitVerdict,
-    PrincipalCharge, PrincipalSpending, Refusal, SessionRecord, SessionStore,
-    Settlement, StoreError, StoredConversation, StoredMessages, StoredSession, ToolTurnReport,
-    TurnReport, Verdict,
+    DynHistoryStore, HistoryStore, HistoryStoreError, LimitUse, MemoryRecord, MemoryStore,
+    OpenError, OpenRequest, PLACE_RETRY, PermitLimit, PermitRefusal, PermitRequest, PermitVerdict,
+    PrincipalCharge, PrincipalSpending, Refusal, SessionRecord, SessionStore, Settlement,
+    StoreError, StoredConversation, StoredMessages, StoredSession, ToolTurnReport, TurnReport,
+    Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::{BackgroundAnswer, CallUpdate};

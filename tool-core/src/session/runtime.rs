@@ -344,7 +344,9 @@ impl RuntimeBuilder {
 }
 
 fn check_policies(policies: &Policies) -> Result<(), RegistryErrors> {
-    let settings = policies.iter().filter_map(|policy| policy.shared.as_deref());
+    let settings = policies
+        .iter()
+        .filter_map(|policy| policy.shared.as_deref());
     let mut problems = settings
         .flat_map(SharedSettings::problems)
         .collect::<Vec<_>>();

@@ -69,8 +69,7 @@ impl LimitScope {
 /// which has no `:` and `/`.
 fn matches_tool(pattern: &str, name: &str) -> bool {
     matches_wildcards(pattern, name)
-        || (name.contains([':', '/'])
-            && matches_wildcards(pattern, &name.replace([':', '/'], "_")))
+        || (name.contains([':', '/']) && matches_wildcards(pattern, &name.replace([':', '/'], "_")))
 }
 
 /// A number of calls in a time.
@@ -168,7 +167,9 @@ impl SharedSettings {
                 );
             }
             if let Some(problem) = value.problem() {
-                problems.push(format!("the `Policy::circuit_breaker` of {scope:?}: {problem}"));
+                problems.push(format!(
+                    "the `Policy::circuit_breaker` of {scope:?}: {problem}"
+                ));
             }
         }
         problems

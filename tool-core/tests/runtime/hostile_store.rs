@@ -14,8 +14,8 @@ use tool_core::session::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalRequest, ApprovalVerdict,
     AuditEntry, CallGrant, GrantRequest, GrantVerdict, History, MemoryRecord, MemoryStore, Message,
     Model, ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, PermitRequest,
-    PermitVerdict, SessionCall,
-    SessionRecord, SessionState, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
+    PermitVerdict, SessionCall, SessionRecord, SessionState, SessionStore, Settlement, StateChange,
+    StoreError, Turn, Verdict,
 };
 use tool_core::{
     Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, SessionId, ToolCall, ToolError,

@@ -160,10 +160,7 @@ async fn retry_after_the_deadline_is_not_waited_for() {
     let response = call(&session, "limited", json!({"seconds": 11})).await;
     assert_eq!(kind(&response), Some(ErrorKind::RateLimit));
     assert_eq!(response.meta().attempts(), 1);
-    assert_eq!(
-        response.meta().retry_after(),
-        Some(Duration::from_secs(11))
-    );
+    assert_eq!(response.meta().retry_after(), Some(Duration::from_secs(11)));
     assert!(began.elapsed() < Duration::from_secs(1));
 }
 

@@ -237,7 +237,9 @@ fn limits_that_admit_nothing_do_not_build() {
     let policy = Policy::text()
         .rate_limit(LimitScope::Principal, 0, MINUTE)
         .max_concurrent(LimitScope::tool("a"), 0);
-    let built = Runtime::builder(tools![Work::default()]).policy(policy).build();
+    let built = Runtime::builder(tools![Work::default()])
+        .policy(policy)
+        .build();
     let errors = built.err().expect("it admits nothing");
     assert_eq!(errors.len(), 2, "{errors}");
 }

@@ -92,7 +92,11 @@ fn retries_have_no_effects(tool: &Tool, errors: &mut Errors) {
     if may_retry {
         return;
     }
-    if let Some(number) = options.numbers.iter().find(|number| number.name == "retries") {
+    if let Some(number) = options
+        .numbers
+        .iter()
+        .find(|number| number.name == "retries")
+    {
         let message = "`retries` needs a tool that can be called again without further effects\nhelp: add `idempotent` or `category = \"retrieval\"` if that is so, or remove `retries`";
         errors.report(&number.written, message);
     }

@@ -71,7 +71,10 @@ async fn calls_at_once_of_a_principal_are_limited() {
     let holding = tokio::spawn(async move { client.call("one_hold", json!({})).await });
     until(async || folder.notes("one").contains(&"hold".to_owned())).await;
     let (text, is_error) = other.call("one_echo", json!({"text": "a"})).await;
-    assert!(is_error && text.contains("too many calls at once"), "{text}");
+    assert!(
+        is_error && text.contains("too many calls at once"),
+        "{text}"
+    );
     folder.write("one/release", "");
     assert!(!holding.await.expect("a call").1);
     assert!(!other.call("one_echo", json!({"text": "a"})).await.1);
@@ -85,7 +88,10 @@ async fn server_that_fails_is_not_called_for_a_while() {
     let (_folder, gateway, mut client) = start(policy).await;
     assert!(client.call("one_crash", json!({})).await.1);
     let (text, is_error) = client.call("one_echo", json!({"text": "a"})).await;
-    assert!(is_error && text.contains("the service `one` has failed"), "{text}");
+    assert!(
+        is_error && text.contains("the service `one` has failed"),
+        "{text}"
+    );
     gateway.close().await;
 }
 

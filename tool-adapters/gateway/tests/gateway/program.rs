@@ -552,7 +552,9 @@ fn check_prints_the_limits_over_all_sessions() {
     let limits = "rate 5/60s, max_concurrent 2, circuit_breaker 4";
     for line in [
         format!("  one_echo (retrieval, retries 3, timeout 30s, {limits})\n"),
-        format!("  one_write (action, timeout 30s, {limits}, no retries, as it may have effects)\n"),
+        format!(
+            "  one_write (action, timeout 30s, {limits}, no retries, as it may have effects)\n"
+        ),
     ] {
         assert!(text.contains(&line), "{text}");
     }

@@ -1,7 +1,9 @@
 //! Permits under limits that all sessions share. A script on the server decides, in one round trip.
 
 use crate::redis::connection::{Connection, hash_tag, milliseconds, part};
-use crate::redis::scripts::{ACQUIRE_PERMIT, EXTEND_PERMIT, OrEmpty, PermitHolder, ScriptArguments};
+use crate::redis::scripts::{
+    ACQUIRE_PERMIT, EXTEND_PERMIT, OrEmpty, PermitHolder, ScriptArguments,
+};
 use std::time::Duration;
 use tool_core::session::{
     PermitLimit, PermitRefusal, PermitRequest, PermitVerdict, SharedLimit, StoreError,

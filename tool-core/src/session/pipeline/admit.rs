@@ -79,7 +79,8 @@ impl<'a> AdmissionGate<'a> {
         let waits = !runtime.hooks.is_empty()
             || runtime.journal.is_some()
             || call.definition().options.annotations.blocking;
-        let is_limited = call.policy.shared.is_some() || call.definition().options.retries.is_some();
+        let is_limited =
+            call.policy.shared.is_some() || call.definition().options.retries.is_some();
         let defers_admitted =
             waits || is_limited || call.is_cacheable() || call.request.approval().is_some();
         Self {

@@ -119,11 +119,20 @@ mod tests {
 
     #[test]
     fn pauses_grow_and_are_bounded() {
-        for (made, longest) in [(0, 200), (1, 400), (3, 1_600), (6, 10_000), (u32::MAX, 10_000)] {
+        for (made, longest) in [
+            (0, 200),
+            (1, 400),
+            (3, 1_600),
+            (6, 10_000),
+            (u32::MAX, 10_000),
+        ] {
             let longest = Duration::from_millis(longest);
             for _ in 0..100 {
                 let pause = backoff(made);
-                assert!(pause >= longest / 2 && pause <= longest, "{made}: {pause:?}");
+                assert!(
+                    pause >= longest / 2 && pause <= longest,
+                    "{made}: {pause:?}"
+                );
             }
         }
     }

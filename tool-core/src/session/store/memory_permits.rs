@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use std::collections::HashMap;
 use tokio::time::Instant;
 
-/// What calls have used of the limits that all sessions share.
+/// The use that calls have made of the limits which all sessions share.
 pub(crate) struct MemoryPermits {
     /// The time from which the times of rates are counted.
     began: Instant,
@@ -53,7 +53,8 @@ impl MemoryPermits {
             let mut use_of_limit = LimitUse::default();
             if let Some(known) = limits.by_key.get(&limit.key) {
                 let others = known.places.iter();
-                let others = others.filter(|place| place.ends > now && place.holder != request.holder);
+                let others =
+                    others.filter(|place| place.ends > now && place.holder != request.holder);
                 use_of_limit.idle_at = known.idle_at;
                 use_of_limit.places = others.count() as u64;
             }
@@ -78,7 +79,11 @@ impl MemoryPermits {
     pub(crate) fn extend(&self, request: &PermitRequest<'_>) {
         let now = Instant::now();
         let mut limits = self.limits.lock();
-        for limit in request.limits.iter().filter(|limit| limit.concurrent.is_some()) {
+        for limit in request
+            .limits
+            .iter()
+            .filter(|limit| limit.concurrent.is_some())
+        {
             let known = limits.by_key.entry(limit.key.clone()).or_default();
             known.keep(request, now);
         }

@@ -61,7 +61,7 @@ pub enum PermitLimit {
 /// not known.
 pub const PLACE_RETRY: Duration = Duration::from_secs(1);
 
-/// What the calls under one limit have used, for a store that lets
+/// The use that calls have made of one limit, for a store that lets
 /// [`decide`](PermitRequest::decide) decide.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LimitUse {

@@ -135,8 +135,15 @@ pub async fn refused_call_is_counted_by_no_limit(store: &impl StoreUnderTest) {
 pub async fn limits_with_other_keys_count_apart(store: &impl StoreUnderTest) {
     let store = store.handle().await;
     let keys = [
-        "tool:a", "upstream:a", "principal:a", "principal:a:rate", "principal:", "tool:%00",
-        "tool:\0", "tool:}{", "tool:\u{e9}",
+        "tool:a",
+        "upstream:a",
+        "principal:a",
+        "principal:a:rate",
+        "principal:",
+        "tool:%00",
+        "tool:\0",
+        "tool:}{",
+        "tool:\u{e9}",
     ];
     for (holder, key) in (0..).zip(keys) {
         let limits = [SharedLimit {
