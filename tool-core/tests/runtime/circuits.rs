@@ -92,7 +92,7 @@ async fn one_of_racing_calls_is_tried_after_the_pause() {
     ms(30_000).await;
     service.is_up.store(true, Ordering::SeqCst);
     let racers = (10..20).map(|what| asked("look_up", json!({"what": what})));
-    let responses = session.call_all(racers.collect()).await;
+    let responses = session.call_all(racers).await;
     assert_eq!(responses.iter().filter(|one| one.is_ok()).count(), 1);
     assert_eq!(service.runs.get(), 4);
     // It has succeeded, so calls run again.
