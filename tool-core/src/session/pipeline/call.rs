@@ -302,7 +302,8 @@ impl GovernedCall<'_> {
         }
 
         // Before the approval is used up, as the call may come again.
-        if let Some(passage) = passage::enter(gate).await.map_err(fail)? {
+        let entered = passage::enter(self, |error| gate.without_store(error)).await;
+        if let Some(passage) = entered.map_err(fail)? {
             gate.keep_passage(passage);
         }
 

@@ -3,11 +3,10 @@
 use crate::call::{ToolError, ToolResponse};
 use crate::session::circuit_breaker::{CircuitBreaker, CircuitPass, OpenCircuit, Outcome};
 use crate::session::party::Party;
-use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::governed_call::GovernedCall;
 use crate::session::pipeline::permit::{Permit, in_seconds, refused};
 use crate::session::shared_limits::{CallLimits, SharedSettings};
-use crate::session::store::PermitVerdict;
+use crate::session::store::{PermitVerdict, StoreError};
 use futures_util::future::{Either, select};
 use std::pin::pin;
 use std::sync::atomic::Ordering;
@@ -49,9 +48,11 @@ pub(crate) fn check(call: &GovernedCall<'_>) -> Result<(), ToolError> {
 }
 
 /// Takes a call that is about to run through its circuit breakers and shared limits. Returns `None`
-/// if it has none.
-pub(crate) async fn enter(gate: &AdmissionGate<'_>) -> Result<Option<Passage>, ToolError> {
-    let call = gate.call;
+/// if it has none. `without_store` decides about a call while the store is down.
+pub(crate) async fn enter(
+    call: &GovernedCall<'_>,
+    without_store: impl Fn(&StoreError) -> Result<(), ToolError>,
+) -> Result<Option<Passage>, ToolError> {
     let Some(shared) = settings(call) else {
         return Ok(None);
     };
@@ -73,24 +74,24 @@ pub(crate) async fn enter(gate: &AdmissionGate<'_>) -> Result<Option<Passage>, T
     let is_nested = call.request.depth() > 0;
     let limits = shared.limits_of(tool, &call.session.principal, is_nested);
     if !limits.limits.is_empty() {
-        passage.permit = acquire(gate, limits).await?;
+        passage.permit = acquire(call, limits, without_store).await?;
     }
     Ok(Some(passage))
 }
 
 /// Asks the store for a permit. Returns `None` if the store is down, and the call may run without.
 async fn acquire(
-    gate: &AdmissionGate<'_>,
+    call: &GovernedCall<'_>,
     limits: CallLimits<'_>,
+    without_store: impl Fn(&StoreError) -> Result<(), ToolError>,
 ) -> Result<Option<Permit>, ToolError> {
-    let call = gate.call;
     let deadline = call.policy.store_deadline;
     let mut permit = Permit::new(&call.session.runtime, limits.limits.clone(), deadline);
     match permit.acquire().await {
         Ok(PermitVerdict::Granted) => Ok(Some(permit)),
         Ok(PermitVerdict::Refused(refusal)) => Err(refused(&limits, refusal)),
         Err(error) => {
-            gate.without_store(&error)?;
+            without_store(&error)?;
             Ok(None)
         }
     }
