@@ -484,6 +484,12 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
                     _ = write!(text, ", {} {}", option.name, option.value);
                 }
             }
+            for limit in policy.shown_limits(tool.name()) {
+                _ = write!(text, ", {limit}");
+            }
+            if policy.retries_of(tool.name()).is_some() && tool.retries().is_none() {
+                text.push_str(", no retries, as it may have effects");
+            }
             let server = &upstream.route.entry.name;
             if let Some(member) = policy.approval_of(tool.name(), server) {
                 let effect = if policy.honours_approvals(server) {

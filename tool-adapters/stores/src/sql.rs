@@ -8,6 +8,7 @@
 pub(crate) mod agents;
 pub(crate) mod histories;
 pub(crate) mod journal;
+pub(crate) mod permits;
 pub(crate) mod session_copy;
 pub(crate) mod session_record;
 pub(crate) mod session_row;

@@ -3,10 +3,10 @@
 use crate::call::{ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::agent_event::AgentEvent;
 use crate::session::answer_form::{AnswerForm, FormVerdict};
+use crate::session::drain_switch::process_ending;
 use crate::session::durable_steps::{
     DurableSteps, RecordedResponse, record, record_response, record_verdict, recorded_error,
 };
-use crate::session::drain_switch::process_ending;
 use crate::session::event_queue::EventSender;
 use crate::session::guards::{AnswerVerdict, GuardedPart, InputVerdict};
 use crate::session::handoffs::Handoffs;

@@ -8,8 +8,9 @@ use crate::session::account::{Accounts, Payers};
 use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::Signer;
 use crate::session::calls_in_progress::CallsInProgress;
-use crate::session::earlier_calls::EarlierCalls;
+use crate::session::circuit_breaker::Circuits;
 use crate::session::drain_switch::{DrainSwitch, OpenReplies};
+use crate::session::earlier_calls::EarlierCalls;
 use crate::session::guards::Guards;
 use crate::session::hooks::Hook;
 use crate::session::journal::{DynJournal, JournalError};
@@ -61,6 +62,7 @@ pub(crate) struct RuntimeInner {
     /// The threads of `blocking` tools.
     pub(crate) threads: ThreadPool,
     pub(crate) metrics: RuntimeMetrics,
+    pub(crate) circuits: Circuits,
     pub(crate) accounts: Mutex<Accounts>,
     pub(crate) approvals: ApprovalRequests<SessionInner>,
     /// The spare bytes of the lists of calls, of sessions that are not in memory.

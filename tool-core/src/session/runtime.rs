@@ -3,12 +3,14 @@
 use crate::call::Mode;
 #[cfg(feature = "tower")]
 use crate::call::ToolCall;
+use crate::call::error::ErrorList;
 use crate::call::handlers::{SharedHandlers, handler_setters};
 use crate::call::{ApprovalNeed, ToolError, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
 use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::builder::SessionBuilder;
+use crate::session::circuit_breaker::Circuits;
 use crate::session::control_tools::session_tools;
 use crate::session::drain::DrainReport;
 use crate::session::drain_switch::DrainSwitch;
@@ -27,6 +29,7 @@ use crate::session::metrics::report::{LoopMetrics, Metrics, RuntimeMetrics};
 #[cfg(feature = "tower")]
 use crate::session::pipeline::entry;
 use crate::session::policy::Policy;
+use crate::session::shared_limits::SharedSettings;
 use crate::session::state::SessionId;
 use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
@@ -118,7 +121,8 @@ impl RuntimeBuilder {
     /// - A tool has the name of a control tool: `cancel_call` or `list_running_calls`, which are
     ///   added if a tool is `cancellable`; `get_tool_guide` ([`Policy::guides_on_demand`]); or
     ///   `search_tools` ([`Policy::search_tools`]).
-    /// - A policy has a [`principal_window`](Policy::principal_window) under a second.
+    /// - A policy has a [`principal_window`](Policy::principal_window) under a second, or a shared limit
+    ///   that admits nothing.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
         check_policies(&self.policies)?;
         let metrics = RuntimeMetrics::default();
@@ -150,6 +154,7 @@ impl RuntimeBuilder {
                 sessions: Mutex::default(),
                 threads: ThreadPool::new(threads),
                 metrics,
+                circuits: Circuits::default(),
                 accounts: Mutex::default(),
                 approvals: ApprovalRequests::default(),
                 spare: Arc::default(),
@@ -349,15 +354,27 @@ impl RuntimeBuilder {
 }
 
 fn check_policies(policies: &Policies) -> Result<(), RegistryErrors> {
+    let settings = policies
+        .iter()
+        .filter_map(|policy| policy.shared.as_deref());
+    let mut problems = settings
+        .flat_map(SharedSettings::problems)
+        .collect::<Vec<_>>();
     if policies
         .iter()
         .filter_map(Policy::caps)
         .any(|caps| caps.window < Duration::from_secs(1))
     {
         let message = "expected a `Policy::principal_window` of at least a second; set a longer one, such as a day";
-        return Err(RegistryError::new(message, []).into());
+        problems.push(message.to_owned());
     }
-    Ok(())
+    // Both modes often have the same policy.
+    problems.sort();
+    problems.dedup();
+    let errors = problems
+        .into_iter()
+        .map(|problem| RegistryError::new(problem, []));
+    ErrorList::check(errors.collect())
 }
 
 /// Returns the service inside the layers.
@@ -676,7 +693,9 @@ impl Runtime {
             loops.active_sessions += 1;
             loops.total_turns_tracked += session.log().turns_since(session.first_turn());
         }
-        self.0.metrics.report(&self.0.tools().context, loops)
+        let circuits = self.0.circuits.metrics();
+        let tools = self.0.tools();
+        self.0.metrics.report(&tools.context, loops, circuits)
     }
 
     /// Returns the number of `blocking` tools that still run although their callers were answered

@@ -118,6 +118,25 @@ async fn all_problems_of_both_files_are_reported() {
 }
 
 #[tokio::test]
+async fn limits_that_mean_nothing_are_reported() {
+    let folder = Folder::new(
+        r#"
+            [limits]
+            rate_per_principal = "60"
+            max_concurrent_per_principal = 0
+            [[tools]]
+            match = "*"
+            rate = "0/1m"
+            retries = 17
+            circuit_breaker = { failures = 1001, windov = "1m" }
+            [servers.one]
+            circuit_breaker = { pause = "0s" }
+        "#,
+    );
+    problems(&folder, &expect![[""]]).await;
+}
+
+#[tokio::test]
 async fn what_is_there_twice_or_means_nothing_is_reported() {
     let folder = Folder::new(
         r#"

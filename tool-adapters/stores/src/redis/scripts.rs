@@ -278,6 +278,24 @@ pub(crate) static ASKED_CALLS: LazyLock<Script> = LazyLock::new(|| {
 });
 
 arguments! {
+    /// The arguments of [`ACQUIRE_PERMIT`] and [`EXTEND_PERMIT`].
+    PermitHolder {
+        /// Distinguishes the call from all others.
+        holder: String,
+        /// The milliseconds after which its places are free, if it does not keep them for longer.
+        lease: u64,
+    }
+}
+
+/// Checks a call against limits that all sessions share, and counts it.
+pub(crate) static ACQUIRE_PERMIT: LazyLock<Script> =
+    LazyLock::new(|| script(&[PermitHolder::NAMES], include_str!("lua/acquire.lua")));
+
+/// Keeps the places of a call for longer.
+pub(crate) static EXTEND_PERMIT: LazyLock<Script> =
+    LazyLock::new(|| script(&[PermitHolder::NAMES], include_str!("lua/extend.lua")));
+
+arguments! {
     /// The arguments of [`STALE_SLOTS`].
     StaleSlots {
         /// The maximum number of slots.

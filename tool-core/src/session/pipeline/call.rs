@@ -20,7 +20,7 @@ use crate::session::pipeline::governed_tool::GovernedTool;
 use crate::session::pipeline::journal::{JournalClaim, known_answer, record_start};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::refund::RefundGuard;
-use crate::session::pipeline::{granted, hooks, record, start, without_tool};
+use crate::session::pipeline::{granted, hooks, passage, record, retries, without_tool};
 use crate::time::CallInstant;
 use crate::tool::FunctionTool;
 use crate::tool::bare_call::repair_arguments;
@@ -198,6 +198,13 @@ impl GovernedCall<'_> {
             Ok(admitted) => admitted,
             Err(error) => return *self.refused(text, error).await,
         };
+        // An open circuit breaker refuses the call before a person is asked about it.
+        if let Err(error) = passage::check(self) {
+            if let Admitted::Runs(refund) = admitted {
+                refund.refund(self.meter.as_deref()).await;
+            }
+            return self.responses().fail(error);
+        }
         let hooked = HookedCall {
             arguments: text,
             ..hooks::hooked(self, gate.turn())
@@ -210,7 +217,7 @@ impl GovernedCall<'_> {
             Err(response) => return *response,
         };
         let refund = permission.refund;
-        match self.prepare(&hooked, &refund, permission.grant).await {
+        match self.prepare(gate, &hooked, &refund, permission.grant).await {
             Ok(claim) => gate.keep_claim(claim),
             Err(response) => {
                 refund.refund(self.meter.as_deref()).await;
@@ -219,9 +226,14 @@ impl GovernedCall<'_> {
         }
 
         // Start, inside the hooks around the call.
-        let tool =
-            || -> BoxFuture<'_, ToolResponse> { Box::pin(start::past_gate(gate, text, &refund)) };
-        let response = hooks::around(self, &hooked, &tool).await;
+        let passage = gate.take_passage();
+        let tool = || -> BoxFuture<'_, ToolResponse> {
+            Box::pin(retries::run(gate, text, &refund, passage.as_ref()))
+        };
+        let response = passage::held(passage.as_ref(), hooks::around(self, &hooked, &tool)).await;
+        if let Some(passage) = passage {
+            passage.end(self, &response).await;
+        }
 
         // Without a free thread, or if a hook answered in its place, the call has not run.
         refund.refund(self.meter.as_deref()).await;
@@ -274,11 +286,12 @@ impl GovernedCall<'_> {
         })
     }
 
-    /// Waits for the hooks before the call, redeems its approval or checks its grant, and records
-    /// its start in the journal. Returns the call's claim in the journal, or the response of a call
+    /// Waits for the hooks before the call, passes its circuit breakers and shared limits, redeems its
+    /// approval or checks its grant, and records its start in the journal. Returns the call's claim in the journal, or the response of a call
     /// that does not run.
     async fn prepare(
         &self,
+        gate: &AdmissionGate<'_>,
         hooked: &HookedCall<'_>,
         refund: &RefundGuard,
         grant: Option<GrantedCall>,
@@ -293,6 +306,12 @@ impl GovernedCall<'_> {
         if let Some(response) = self.cached_result(hooked.arguments) {
             refund.keep_charge();
             return Err(Box::new(response));
+        }
+
+        // Before the approval is used up, as the call may come again.
+        let entered = passage::enter(self, |error| gate.without_store(error)).await;
+        if let Some(passage) = entered.map_err(fail)? {
+            gate.keep_passage(passage);
         }
 
         // As late as possible, so that an approval is not used up by a call that does not run.

@@ -9,6 +9,8 @@ pub(crate) mod memory;
 pub(crate) mod memory_approvals;
 pub(crate) mod memory_conversations;
 pub(crate) mod memory_histories;
+pub(crate) mod memory_permits;
+pub(crate) mod permits;
 pub(crate) mod session_core;
 pub(crate) mod session_store;
 pub(crate) mod stored_messages;
@@ -23,6 +25,9 @@ pub use crate::session::store::history_store::{
     HistoryStore, HistoryStoreError, StoredConversation,
 };
 pub use crate::session::store::memory::{MemoryRecord, MemoryStore};
+pub use crate::session::store::permits::{
+    LimitUse, PLACE_RETRY, PermitLimit, PermitRefusal, PermitRequest, PermitVerdict,
+};
 pub use crate::session::store::session_core::PrincipalSpending;
 pub use crate::session::store::session_store::{
     Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, PrincipalCharge,
