@@ -203,7 +203,7 @@ impl GovernedCall<'_> {
             if let Admitted::Runs(refund) = admitted {
                 refund.refund(self.meter.as_deref()).await;
             }
-            return self.responses().fail(error);
+            return *self.known_or(text, error).await;
         }
         let hooked = HookedCall {
             arguments: text,
@@ -287,8 +287,8 @@ impl GovernedCall<'_> {
     }
 
     /// Waits for the hooks before the call, passes its circuit breakers and shared limits, redeems its
-    /// approval or checks its grant, and records its start in the journal. Returns the call's claim in the journal, or the response of a call
-    /// that does not run.
+    /// approval or checks its grant, and records its start in the journal. Returns the call's claim in
+    /// the journal, or the response of a call that does not run.
     async fn prepare(
         &self,
         gate: &AdmissionGate<'_>,
@@ -310,13 +310,15 @@ impl GovernedCall<'_> {
 
         // Before the approval is used up, as the call may come again.
         let entered = passage::enter(self, |error| gate.without_store(error)).await;
-        if let Some(passage) = entered.map_err(fail)? {
-            gate.keep_passage(passage);
+        match entered {
+            Ok(Some(passage)) => gate.keep_passage(passage),
+            Ok(None) => {}
+            Err(error) => return Err(self.known_or(hooked.arguments, error).await),
         }
 
         // As late as possible, so that an approval is not used up by a call that does not run.
         if let Err(error) = redeem(self).await {
-            return Err(self.refused(hooked.arguments, error).await);
+            return Err(self.known_or(hooked.arguments, error).await);
         }
         if let Some(granted) = grant
             && !granted::holds(self, granted.grant).await
@@ -330,16 +332,18 @@ impl GovernedCall<'_> {
         started.unwrap_or_else(|_| Err(fail(late("waiting for the journal"))))
     }
 
-    /// Answers a call that may not run: with what the journal knows of it, if it has run already.
+    /// Answers a call that was not admitted. One that a limit refuses may have run already.
     async fn refused(&self, text: &str, error: ToolError) -> Box<ToolResponse> {
-        let may_have_run = matches!(
-            error.kind(),
-            ErrorKind::BudgetExceeded | ErrorKind::LoopDetected | ErrorKind::NotFound
-        );
-        if may_have_run && let Some(known) = known_answer(self, text).await {
-            return Box::new(known);
+        match error.kind() {
+            ErrorKind::BudgetExceeded | ErrorKind::LoopDetected => self.known_or(text, error).await,
+            _ => Box::new(self.responses().fail(error)),
         }
-        Box::new(self.responses().fail(error))
+    }
+
+    /// Answers a call that may not run: with what the journal knows of it, if it has run already.
+    async fn known_or(&self, text: &str, error: ToolError) -> Box<ToolResponse> {
+        let known = known_answer(self, text).await;
+        Box::new(known.unwrap_or_else(|| self.responses().fail(error)))
     }
 
     /// Answers the call even if a store or a journal of the host panics.
