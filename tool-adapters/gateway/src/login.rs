@@ -253,6 +253,22 @@ fn write(path: &Path, login: Option<&tool_core::Secret>) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::process::Command;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn one_gateway_at_a_time_locks_a_login() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("github.login.json");
+        let [first, second] = [path.clone(), path].map(|path| LoginFile {
+            path,
+            is_new: false,
+        });
+        let lock = first.lock("github").await.expect("it is free");
+        let waiting = timeout(Duration::from_millis(200), second.lock("github"));
+        assert!(waiting.await.is_err(), "the first one has it");
+        drop(lock);
+        assert!(second.lock("github").await.is_ok());
+    }
 
     #[test]
     fn a_shell_reads_any_name_of_a_server_as_one_word() {

@@ -133,7 +133,14 @@ async fn limits_that_mean_nothing_are_reported() {
             circuit_breaker = { pause = "0s" }
         "#,
     );
-    problems(&folder, &expect![[""]]).await;
+    problems(&folder, &expect![[r#"
+        policy.toml:3:13: limits.rate_per_principal: expected a number of calls and a time such as "60/1m", got a text
+        policy.toml:4:13: limits.max_concurrent_per_principal: expected a whole number from 1 on, got a number
+        policy.toml:7:13: tools[0].rate: expected a number of calls and a time such as "60/1m", got a text
+        policy.toml:8:13: tools[0].retries: expected at most 16
+        policy.toml:9:33: tools[0].circuit_breaker.failures: expected at most 1000
+        policy.toml:9:50: tools[0].circuit_breaker.windov: unknown key `windov`, did you mean `window`?
+        policy.toml:11:33: servers.one.circuit_breaker.pause: expected a time such as "800ms", "30s" or "10m", got a text"#]]).await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 use crate::sql::session_row::SessionDatabase;
 use crate::sql::values::{lifetime, stored_id, text, unsigned};
-use crate::sql::{SqlDatabase, SqlTransaction, number};
+use crate::sql::{SqlTransaction, number};
 use std::time::Duration;
 use tool_core::session::{LimitUse, PermitRequest, PermitVerdict, SharedLimit, StoreError};
 
