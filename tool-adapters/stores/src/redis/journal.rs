@@ -286,9 +286,10 @@ impl Journal for RedisJournal {
 
 impl fmt::Debug for RedisJournal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = f.debug_struct("RedisJournal");
-        text.field("address", &self.connection.address)
-            .field("prefix", &self.prefix);
-        self.options.describe(&mut text)
+        f.debug_struct("RedisJournal")
+            .field("address", &self.connection.address)
+            .field("prefix", &self.prefix)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }

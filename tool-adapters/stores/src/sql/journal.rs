@@ -299,6 +299,8 @@ impl<D: JournalDatabase> Journal for SqlJournal<D> {
 
 impl<D> fmt::Debug for SqlJournal<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.options.describe(&mut f.debug_struct("SqlJournal"))
+        f.debug_struct("SqlJournal")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }
