@@ -420,7 +420,7 @@ mod tests {
         ToolCall::new("c1", "cancel", json!({"number": 12}))
     }
 
-    // M13
+    // M35
     #[tokio::test]
     async fn a_run_that_was_killed_at_any_step_goes_on() {
         let script = || ScriptedModel::new().calls([finding("c1")]).says("Table 3.");
@@ -510,7 +510,7 @@ mod tests {
         assert_eq!(lengths, [3, 3]);
     }
 
-    // M13
+    // M35
     #[tokio::test]
     async fn messages_of_another_writer_stop_a_run() {
         let host = Host::default();
@@ -566,7 +566,7 @@ mod tests {
         }
     }
 
-    // M34
+    // M35
     #[tokio::test]
     async fn an_invalid_decision_lets_the_call_wait_on() {
         let steps = Arc::new(PlainSteps::new());
@@ -581,7 +581,7 @@ mod tests {
         assert!(last_note(&agent).contains("13"), "{}", last_note(&agent));
     }
 
-    // M34
+    // M35
     #[tokio::test]
     async fn a_denial_by_a_signal_runs_nothing() {
         let steps = Arc::new(PlainSteps::new());
@@ -596,7 +596,7 @@ mod tests {
         );
     }
 
-    // M34
+    // M35
     #[tokio::test(start_paused = true)]
     async fn a_call_on_which_nobody_decides_is_told() {
         let steps = Arc::new(PlainSteps::new());
@@ -607,7 +607,7 @@ mod tests {
         assert!(note.ends_with("no decision has come in time."), "{note}");
     }
 
-    // M34
+    // M35
     #[tokio::test]
     async fn a_decision_that_was_carried_out_is_not_repeated() {
         let host = Host::default();

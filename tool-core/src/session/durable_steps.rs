@@ -296,7 +296,10 @@ impl DurableSteps for PlainSteps {
         Box::pin(async move {
             let mut receiver = self.receiver(name);
             let came = timeout(time, receiver.wait_for(Option::is_some)).await;
-            if came.is_err() {
+            // The value is borrowed, which would block its sender.
+            let is_late = came.is_err();
+            drop(came);
+            if is_late {
                 return Ok(None);
             }
             let sender = self.signals.lock().remove(name);
