@@ -796,7 +796,8 @@ impl<M: Model> AgentLoop<M> {
         events: Option<&EventSender>,
     ) -> ToolResponse {
         if let Some(steps) = &self.steps {
-            let response = steps.decide(&self.session, decision, events).await;
+            let deciding = self.session.decide_in_step(&*steps.0, decision, events);
+            let response = deciding.await;
             return self.note_decision(decision, response);
         }
         let begun = match self.begin_decision(decision).await {
