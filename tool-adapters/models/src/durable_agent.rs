@@ -486,7 +486,7 @@ mod tests {
     async fn messages_of_another_writer_stop_a_run() {
         let host = Host::default();
         let engine = Engine::default();
-        let run = engine.run(Some(2));
+        let run = engine.run(Some(1));
         let function = async {
             let mut agent = host.open(run.clone(), ScriptedModel::new()).await;
             agent.prompt("For two?").await
