@@ -796,14 +796,16 @@ impl<M: Model> AgentLoop<M> {
         events: Option<&EventSender>,
     ) -> ToolResponse {
         if let Some(steps) = &self.steps {
-            let response = steps.decide(&self.session, decision, events).await;
+            // A decision makes a whole call, whose future is large.
+            let deciding = self.session.decide_in_step(&*steps.0, decision, events);
+            let response = Box::pin(deciding).await;
             return self.note_decision(decision, response);
         }
         let begun = match self.begin_decision(decision).await {
             Ok(begun) => begun,
             Err(response) => return self.note_decision(decision, *response),
         };
-        let response = self.session().decide(decision, events).await;
+        let response = Box::pin(self.session().decide(decision, events)).await;
         self.end_decision(decision, begun, response)
     }
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tool_core::call::{Confirmation, ErrorKind};
 use tool_core::session::{
-    ConversationKey, Decision, DurableSteps, DynHistoryStore, EventSender, History,
-    HistoryStoreError, Message, Model, NOTE, Reply, SessionBuilder, Turn, record, record_call,
+    ConversationKey, Decision, DurableSteps, DynHistoryStore, History, HistoryStoreError, Message,
+    Model, NOTE, Reply, SessionBuilder, Turn, record,
 };
-use tool_core::{Session, ToolCall, ToolError, ToolResponse};
+use tool_core::{Session, ToolError, ToolResponse};
 
 /// The longest time that a signal is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(366 * 24 * 3_600);
@@ -237,35 +237,6 @@ impl RecordingSteps {
             was_ending: true,
         })
     }
-
-    /// Carries out a decision in two steps: the first finds the call, so that the second, if it runs again, knows which call an
-    /// earlier process may have made.
-    pub(crate) async fn decide(
-        &self,
-        session: &Session,
-        decision: &Decision,
-        events: Option<&EventSender>,
-    ) -> ToolResponse {
-        let finding = async {
-            let pending = session.check_decision(decision).await.ok();
-            Ok(pending
-                .map(|pending| ToolCall::new(pending.call_id, pending.tool, pending.arguments)))
-        };
-        let waiting = record(&*self.0, "decision", finding).await.ok().flatten();
-        let call = waiting.clone().unwrap_or_else(|| ToolCall::new("", "", ""));
-        let deciding = async {
-            let response = session.decide(decision, events).await;
-            let is_gone = response.meta().tool().is_empty()
-                && response
-                    .error()
-                    .is_some_and(|error| error.kind == ErrorKind::NotFound);
-            match &waiting {
-                Some(call) if is_gone => session.answer_lost_decision(call, decision.is_approval()),
-                _ => response,
-            }
-        };
-        record_call(&*self.0, &call, deciding).await
-    }
 }
 
 #[cfg(test)]
@@ -280,7 +251,7 @@ mod tests {
         AnswerVerdict, GuardedAnswer, Guards, HistoryStore, Keep, MemoryStore, PlainSteps,
     };
     use tool_core::testing::ScriptedModel;
-    use tool_core::{Mode, Policy, Runtime, ToolContext, tool};
+    use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, tool};
 
     const ID: &str = "chat-42";
 
@@ -420,7 +391,7 @@ mod tests {
         ToolCall::new("c1", "cancel", json!({"number": 12}))
     }
 
-    // M13
+    // M35
     #[tokio::test]
     async fn a_run_that_was_killed_at_any_step_goes_on() {
         let script = || ScriptedModel::new().calls([finding("c1")]).says("Table 3.");
@@ -510,12 +481,12 @@ mod tests {
         assert_eq!(lengths, [3, 3]);
     }
 
-    // M13
+    // M35
     #[tokio::test]
     async fn messages_of_another_writer_stop_a_run() {
         let host = Host::default();
         let engine = Engine::default();
-        let run = engine.run(Some(2));
+        let run = engine.run(Some(1));
         let function = async {
             let mut agent = host.open(run.clone(), ScriptedModel::new()).await;
             agent.prompt("For two?").await
@@ -566,7 +537,7 @@ mod tests {
         }
     }
 
-    // M34
+    // M35
     #[tokio::test]
     async fn an_invalid_decision_lets_the_call_wait_on() {
         let steps = Arc::new(PlainSteps::new());
@@ -581,7 +552,7 @@ mod tests {
         assert!(last_note(&agent).contains("13"), "{}", last_note(&agent));
     }
 
-    // M34
+    // M35
     #[tokio::test]
     async fn a_denial_by_a_signal_runs_nothing() {
         let steps = Arc::new(PlainSteps::new());
@@ -596,7 +567,7 @@ mod tests {
         );
     }
 
-    // M34
+    // M35
     #[tokio::test(start_paused = true)]
     async fn a_call_on_which_nobody_decides_is_told() {
         let steps = Arc::new(PlainSteps::new());
@@ -607,7 +578,7 @@ mod tests {
         assert!(note.ends_with("no decision has come in time."), "{note}");
     }
 
-    // M34
+    // M35
     #[tokio::test]
     async fn a_decision_that_was_carried_out_is_not_repeated() {
         let host = Host::default();

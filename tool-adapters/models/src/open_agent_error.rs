@@ -14,7 +14,7 @@ pub enum OpenAgentError {
     /// The conversation cannot be read or written.
     #[error(transparent)]
     History(#[from] HistoryStoreError),
-    /// An engine cannot run the conversation: see [`AgentLoop::open_durable`](super::AgentLoop::open_durable).
+    /// An engine cannot run the conversation: see [`AgentLoop::open_durable`](crate::agent::AgentLoop::open_durable).
     #[error("the conversation cannot be opened with an engine: {0}")]
     Durable(ToolError),
 }

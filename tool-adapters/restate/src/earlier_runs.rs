@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tool_core::ToolError;
 
-/// The time after which a run that nobody has asked for is forgotten. Another process runs its function then.
+/// The time after which an abandoned run is forgotten. By then, another process runs its function.
 const KEEP: Duration = Duration::from_secs(3_600);
 
 /// The runs of functions in this process, so that a run which Restate has given up ends its step before the next run of the

@@ -286,10 +286,10 @@ impl ToolResponse {
         }
     }
 
-    /// Returns the error of a call that did not run because another process is running it.
-    pub(crate) fn error_of_running_elsewhere(&self) -> Option<&ErrorBody> {
-        let optional = self.meta.optional.as_deref()?;
-        self.error().filter(|_| optional.runs_elsewhere)
+    /// Returns true for a call that did not run because another process is running it.
+    pub(crate) fn runs_elsewhere(&self) -> bool {
+        let optional = self.meta.optional.as_deref();
+        optional.is_some_and(|optional| optional.runs_elsewhere)
     }
 
     pub(crate) fn optional_meta(&mut self) -> &mut OptionalMeta {

@@ -19,6 +19,7 @@ use crate::session::model_span::ask;
 use crate::session::model_step::ModelStep;
 use crate::session::notes::guard_note;
 use crate::session::pipeline::confirm::wanted_approvals;
+use crate::session::pipeline::durable_call::make_in_step;
 use crate::session::pipeline::governed_call::canonical_sent_arguments;
 use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
 use crate::session::pipeline::without_tool;
@@ -898,8 +899,12 @@ impl<'a> OpenStep<'a> {
                 let recorded = match steps {
                     Some(steps) => {
                         let calling = async {
-                            let response = response.await;
-                            (response, is_interrupted(session, interruptions))
+                            let call = &calls[*place];
+                            let response = make_in_step(session, call, response).await?;
+                            Ok(RecordedResponse {
+                                response,
+                                is_interrupted: is_interrupted(session, interruptions),
+                            })
                         };
                         record_response(steps, &calls[*place], calling).await
                     }

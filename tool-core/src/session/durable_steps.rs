@@ -130,38 +130,6 @@ pub async fn record<T: Serialize + DeserializeOwned>(
     })
 }
 
-/// Makes a call as a step, or returns the recorded response. Use it in a loop of your own.
-///
-/// ```
-/// use tool_core::session::{PlainSteps, record_call};
-/// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
-/// # /// Pay a bill.
-/// # #[tool(category = "action")]
-/// # fn pay(cents: u32) -> String {
-/// #     format!("paid {cents} cents")
-/// # }
-///
-/// # #[tokio::main(flavor = "current_thread")]
-/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # let tools = ToolContext::builder().with(pay).build()?;
-/// # let session = Runtime::builder(tools).build()?.session("chat-42", Mode::Text).await?;
-/// let call = ToolCall::new("call_1", "pay", r#"{"cents": 900}"#);
-/// let response = record_call(&PlainSteps::new(), &call, session.call(call.clone())).await;
-/// assert_eq!(response.data_json(), Some(r#""paid 900 cents""#));
-/// # Ok(())
-/// # }
-/// ```
-///
-/// A function that was cancelled gets a response with the engine's error.
-pub async fn record_call(
-    steps: &(impl DurableSteps + ?Sized),
-    call: &ToolCall,
-    response: impl Future<Output = ToolResponse> + Send,
-) -> ToolResponse {
-    let recorded = record_response(steps, call, async { (response.await, false) });
-    recorded.await.response
-}
-
 /// The response of a call, as an engine records it.
 pub(crate) struct RecordedResponse {
     pub(crate) response: ToolResponse,
@@ -190,21 +158,18 @@ struct ResponseRecord {
     is_interrupted: bool,
 }
 
-/// Makes a call as a step. The future returns its response, and whether the reply was interrupted meanwhile.
-///
-/// If another process is running the call, perhaps one that was killed a moment ago, nothing is recorded, and the engine tries
-/// again until the journal knows the outcome.
+/// Records the response of a call. If the future fails, nothing is recorded, and the engine tries again.
 pub(crate) async fn record_response(
     steps: &(impl DurableSteps + ?Sized),
     call: &ToolCall,
-    response: impl Future<Output = (ToolResponse, bool)> + Send,
+    response: impl Future<Output = Result<RecordedResponse, ToolError>> + Send,
 ) -> RecordedResponse {
     let name = format!("call {}", call.id());
     let work = async {
-        let (response, is_interrupted) = response.await;
-        if let Some(error) = response.error_of_running_elsewhere() {
-            return Err(recorded_error(error.clone()));
-        }
+        let RecordedResponse {
+            response,
+            is_interrupted,
+        } = response.await?;
         Ok(ResponseRecord {
             response: response.to_stored_json(),
             handoff: response.meta().handoff().map(str::to_owned),
@@ -296,7 +261,10 @@ impl DurableSteps for PlainSteps {
         Box::pin(async move {
             let mut receiver = self.receiver(name);
             let came = timeout(time, receiver.wait_for(Option::is_some)).await;
-            if came.is_err() {
+            // The value is borrowed, which would block its sender.
+            let is_late = came.is_err();
+            drop(came);
+            if is_late {
                 return Ok(None);
             }
             let sender = self.signals.lock().remove(name);

@@ -36,6 +36,12 @@ impl EarlierCalls {
         Some(call)
     }
 
+    /// Returns true if there is a call with an id that `is_it` picks.
+    pub(crate) fn has(&self, call_id: &str, is_it: impl Fn(&RecoveredCall) -> bool) -> bool {
+        let mut calls = self.unanswered.iter();
+        calls.any(|call| call.entry.call_id == call_id && is_it(call))
+    }
+
     /// Notes that the host was told of a call.
     pub(crate) fn answer(&mut self, call: &RecoveredCall) {
         self.answered

@@ -1,7 +1,9 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
 use crate::call::tool_call::{CallApproval, GrantTerms};
-use crate::call::{Confirmation, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse};
+use crate::call::{
+    Confirmation, ErrorKind, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse,
+};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{ReplyOptions, reply};
@@ -12,6 +14,7 @@ use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
 use crate::session::decision::Decision;
 use crate::session::drain_switch::process_ending;
+use crate::session::durable_steps::{DurableSteps, RecordedResponse, record, record_response};
 use crate::session::event_queue::EventSender;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
@@ -20,6 +23,7 @@ use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, Speec
 use crate::session::model::{Model, ToolChoice};
 use crate::session::notes::{decision_note, open_decisions};
 use crate::session::pipeline::confirm::ApprovedArguments;
+use crate::session::pipeline::durable_call::make_in_step;
 use crate::session::pipeline::journal::recovered_end;
 use crate::session::pipeline::{confirm, entry, granted, step, without_tool};
 use crate::session::policy::Policy;
@@ -102,6 +106,75 @@ impl Session {
             step::distinct_calls(&self.0, calls),
         ))
         .await
+    }
+
+    /// Makes a call as a step of an engine, or returns the response that it has recorded. Use it in a function of your own that
+    /// an engine runs. Each call of the function needs an id of its own, which is the same in each run.
+    ///
+    /// If the process is killed, the next run answers the call from the runtime's [journal](super::Journal), or with
+    /// `UNKNOWN`.
+    ///
+    /// ```
+    /// use tool_core::session::PlainSteps;
+    /// # use tool_core::{Mode, Runtime, ToolCall, ToolContext, tool};
+    /// # /// Pay a bill.
+    /// # #[tool(category = "action")]
+    /// # fn pay(cents: u32) -> String {
+    /// #     format!("paid {cents} cents")
+    /// # }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let tools = ToolContext::builder().with(pay).build()?;
+    /// # let session = Runtime::builder(tools).build()?.session("chat-42", Mode::Text).await?;
+    /// let steps = PlainSteps::new(); // or those of an engine
+    /// let response = session.call_in_step(&steps, ToolCall::new("call_1", "pay", r#"{"cents": 900}"#)).await;
+    /// assert_eq!(response.data_json(), Some(r#""paid 900 cents""#));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// If the function was cancelled, the response has the engine's error.
+    pub async fn call_in_step(
+        &self,
+        steps: &(impl DurableSteps + ?Sized),
+        call: ToolCall,
+    ) -> ToolResponse {
+        let calling = async {
+            let response = make_in_step(&self.0, &call, self.call(call.clone())).await?;
+            Ok(RecordedResponse::unrecorded(response))
+        };
+        record_response(steps, &call, calling).await.response
+    }
+
+    /// Carries out a person's decision in two steps of an engine. The first finds the call, so that the second, if it runs
+    /// again, knows which call an earlier process may have made.
+    pub async fn decide_in_step(
+        &self,
+        steps: &(impl DurableSteps + ?Sized),
+        decision: &Decision,
+        events: Option<&EventSender>,
+    ) -> ToolResponse {
+        let finding = async {
+            let pending = self.check_decision(decision).await.ok();
+            Ok(pending
+                .map(|pending| ToolCall::new(pending.call_id, pending.tool, pending.arguments)))
+        };
+        let waiting = record(steps, "decision", finding).await.ok().flatten();
+        let call = waiting.clone().unwrap_or_else(|| ToolCall::new("", "", ""));
+        let deciding = async {
+            let response = self.decide(decision, events).await;
+            let is_gone = response.meta().tool().is_empty()
+                && response
+                    .error()
+                    .is_some_and(|error| error.kind == ErrorKind::NotFound);
+            let response = match &waiting {
+                Some(call) if is_gone => self.answer_lost_decision(call, decision.is_approval()),
+                _ => response,
+            };
+            Ok(RecordedResponse::unrecorded(response))
+        };
+        record_response(steps, &call, deciding).await.response
     }
 
     /// Answers a call with an error instead of making it. Use it in a loop of your own for a call

@@ -96,7 +96,7 @@ pub use crate::session::circuit_breaker::{CircuitBreaker, CircuitMetrics, Circui
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::decision::Decision;
 pub use crate::session::drain::{DrainReport, UnfinishedCall};
-pub use crate::session::durable_steps::{DurableSteps, PlainSteps, record, record_call};
+pub use crate::session::durable_steps::{DurableSteps, PlainSteps, record};
 pub use crate::session::event_queue::EventSender;
 pub use crate::session::fallback::{FallbackModel, ModelSwitch};
 pub use crate::session::grants::{CallGrant, GrantRequest, GrantScope, GrantVerdict};

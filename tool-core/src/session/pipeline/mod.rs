@@ -23,6 +23,7 @@ pub(crate) mod call;
 pub(crate) mod checks;
 pub(crate) mod confirm;
 pub(crate) mod deadline;
+pub(crate) mod durable_call;
 pub(crate) mod empty;
 pub(crate) mod entry;
 pub(crate) mod governed_call;
