@@ -90,6 +90,10 @@ soak:
 chaos kills="67":
     CHAOS_KILLS={{kills}} cargo test -p tests --features stores --test killed -- --nocapture --include-ignored killed_processes processes_that
 
+# Two processes make the same calls over SQLite, Redis (REDIS_URL) and PostgreSQL (POSTGRES_URL), and one is killed each second.
+scale seconds="30":
+    SCALE_SECONDS={{seconds}} cargo test -p tests --features stores --test scale -- --nocapture --test-threads 1 killed_workers
+
 # Plays 1,000 live conversations at once, a tenth of them with broken connections.
 soak-live conversations="1000":
     LIVE_CONVERSATIONS={{conversations}} cargo test -p tool-adapters-models --all-features --test live -- --nocapture --test-threads 1
@@ -108,7 +112,9 @@ conformance *args:
     python3 -m venv target/conformance
     target/conformance/bin/pip install --quiet -r tests/conformance/requirements.txt
     target/conformance/bin/python tests/conformance/meta_schema.py
-    cargo build --all-features --example conformance_driver --example mcp_conformance --example mcp_server --example mcp_conformance_client
+    cargo build --all-features --example conformance_driver --example mcp_conformance --example mcp_server --example mcp_conformance_client \
+        --example worker --bin tool-gateway
+    target/conformance/bin/python tests/conformance/manifests.py
     target/conformance/bin/python tests/conformance/run.py --driver target/debug/examples/conformance_driver {{args}}
     target/conformance/bin/python tests/conformance/prices.py --driver target/debug/examples/conformance_driver
     target/conformance/bin/python tests/conformance/mcp/run.py

@@ -16,7 +16,7 @@ use tool_core::{Mode, Policy, Runtime, ToolContext};
 const INSTRUCTIONS: &str = "You are the host of a restaurant. Answer in one or two sentences.";
 
 type Failure = Box<dyn Error + Send + Sync>;
-type Agent = AgentLoop<ChatModel>;
+pub(crate) type Agent = AgentLoop<ChatModel>;
 
 /// The conversations of all users. Cheap to clone.
 #[derive(Clone)]
@@ -37,8 +37,9 @@ impl Conversations {
         let tools = ToolContext::builder().with(Restaurant::default()).build()?;
         let mut runtime = Runtime::builder(tools)
             .policy(Policy::text())
+            .journal(store.journal())
             .store(store.clone());
-        // An approval waits for a process with the same key.
+        // An approval waits for a process with the same key, and the journal's records are signed with it.
         if let Ok(key) = env::var("CHAT_SIGNING_KEY") {
             let key = <[u8; 32]>::try_from(key.as_bytes());
             runtime = runtime.signing_key(key.map_err(|_| "CHAT_SIGNING_KEY needs 32 bytes")?);
@@ -48,6 +49,10 @@ impl Conversations {
             store,
             agents: Arc::default(),
         })
+    }
+
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
     }
 
     /// Returns the agent of a user, once no other request of the user uses it.

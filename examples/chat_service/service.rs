@@ -1,6 +1,6 @@
 //! The requests of the page and of front ends that speak AG-UI.
 
-use crate::conversations::{Conversations, shown};
+use crate::conversations::{Agent, Conversations, shown};
 use crate::page;
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, State};
@@ -12,6 +12,7 @@ use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use tokio::sync::OwnedMutexGuard;
 use tool_adapters::ag_ui::{RunInput, RunStream};
 use tool_adapters::agent::{AgentInput, AgentLoop, Decision};
 
@@ -27,6 +28,8 @@ pub(crate) fn router(conversations: Conversations) -> Router {
         .route("/message", post(message))
         .route("/decision", post(decision))
         .route("/ag-ui", post(ag_ui))
+        .route("/livez", get(async || "ok"))
+        .route("/readyz", get(ready))
         .layer(DefaultBodyLimit::max(MAX_BODY))
         .with_state(conversations)
 }
@@ -35,6 +38,8 @@ pub(crate) fn router(conversations: Conversations) -> Router {
 enum Failure {
     /// The browser has not opened the page, so that it is no user's.
     NoUser,
+    /// The process is about to end.
+    Ending,
     /// An error of the service. The client sees no details.
     Service(Box<dyn std::error::Error + Send + Sync>),
 }
@@ -49,6 +54,10 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let (status, message) = match self {
             Self::NoUser => (StatusCode::UNAUTHORIZED, "open the page first"),
+            Self::Ending => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the service restarts; try again",
+            ),
             Self::Service(error) => {
                 eprintln!("{error}");
                 let message = "the service has failed; try again";
@@ -62,6 +71,16 @@ impl IntoResponse for Failure {
 /// Returns the user of a request. A real service reads its login here.
 fn user(headers: &HeaderMap) -> Result<String, Failure> {
     page::user_of(headers).ok_or(Failure::NoUser)
+}
+
+/// Answers 200 while messages can be answered.
+async fn ready(State(conversations): State<Conversations>) -> Result<&'static str, Failure> {
+    let runtime = conversations.runtime();
+    if runtime.is_draining() {
+        return Err(Failure::Ending);
+    }
+    runtime.sessions().await?;
+    Ok("ready")
 }
 
 /// Returns what was said so far, and what waits for a decision.
@@ -113,13 +132,25 @@ async fn decision(
     reply(&conversations, &headers, decision).await
 }
 
+/// Returns the agent of a user for another answer, unless none may begin.
+async fn agent(
+    conversations: &Conversations,
+    user: &str,
+) -> Result<OwnedMutexGuard<Agent>, Failure> {
+    let agent = conversations.agent(user).await?;
+    if conversations.runtime().is_draining() {
+        return Err(Failure::Ending);
+    }
+    Ok(agent)
+}
+
 async fn reply(
     conversations: &Conversations,
     headers: &HeaderMap,
     input: impl Into<AgentInput>,
 ) -> Result<Response, Failure> {
     let user = user(headers)?;
-    let agent = conversations.agent(&user).await?;
+    let agent = agent(conversations, &user).await?;
     // The stream holds the agent. If the client goes away, it is dropped, and the reply is cancelled.
     let events = AgentLoop::stream_of(agent, input).map(|event| {
         let json = serde_json::to_string(&event).unwrap_or_default();
@@ -143,7 +174,7 @@ async fn ag_ui(
         }
     };
     let user = user(&headers)?;
-    let agent = conversations.agent(&user).await?;
+    let agent = agent(&conversations, &user).await?;
     let events = RunStream::new(AgentLoop::stream_of(agent, input), &run);
     Ok(server_sent(events.map(|event| event.to_sse())))
 }

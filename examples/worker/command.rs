@@ -15,7 +15,8 @@ settings form gets, what each agent has, a session during which a row changes, e
   serve                            answers calls from standard input, one a line, and sends drafts when they are due:
                                    {\"agent\": .., \"name\": .., \"arguments\": {..}}, also \"id\"; or {\"agent\": ..} with
                                    \"approve\": TOKEN, \"deny\": TOKEN, \"next_turn\": true, or \"end\": true. A changed
-                                   row is there for an agent's next session
+                                   row is there for an agent's next session. SIGTERM and Ctrl-C let the current call and the
+                                   current draft finish; a second one ends at once
   list                             the records of all agents, and what is wrong with them
   form TOOL                        what a settings form for a toolset gets
   set AGENT TOOL JSON              makes or changes a record: {\"config\": {..}, \"secrets\": {..}, \"enabled\": ..,

@@ -30,6 +30,7 @@ mod home;
 mod outbox;
 mod seed;
 mod serve;
+mod signals;
 mod tour;
 mod worker;
 

@@ -1,12 +1,15 @@
 //! Calls from standard input, one each line, and their responses on standard output.
 
 use super::outbox::Outbox;
+use super::signals::Signals;
 use super::worker::{Failure, Worker};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::io::{self, BufRead, Write};
+use std::pin::pin;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tool_core::jiff::Timestamp;
 use tool_core::{CancellationToken, Session, ToolCall, ToolResponse};
@@ -28,7 +31,11 @@ struct Line {
     end: bool,
 }
 
-/// Serves until the end of standard input, or an interrupt.
+/// The time for a call and a draft to finish once the worker is told to end.
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Serves until the end of standard input, or a signal. Then the current call and the current draft finish, and no others
+/// begin.
 pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
     worker.point_to_stand_ins().await?;
     let (outbox, lost) = Outbox::open(worker).await?;
@@ -38,46 +45,55 @@ pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
             draft.id, draft.agent
         );
     }
+    let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();
     let sending = tokio::spawn({
         let stop = stop.clone();
         async move { outbox.run(stop).await }
     });
-    let mut sessions = HashMap::new();
-    let served = tokio::select! {
-        served = answer_lines(worker, &mut sessions) => served,
-        _ = tokio::signal::ctrl_c() => Ok(()),
-    };
-    stop.cancel();
     let abort = sending.abort_handle();
-    let ended = async {
+    let serving = async {
+        let served = answer_lines(worker, &stop).await;
+        // At the end of standard input too.
+        stop.cancel();
+        served
+    };
+    let draining = async {
+        stop.cancelled().await;
         eprintln!("ending after the current draft; interrupt again to end now");
-        for session in sessions.into_values() {
-            session.end().await;
+        let report = worker.agents.runtime().drain(LIMIT).await;
+        for call in report.calls {
+            eprintln!("`{}` did not finish, and was cancelled", call.tool);
         }
         sending.await
     };
+    let mut work = pin!(async { tokio::join!(serving, draining) });
     tokio::select! {
-        // Listens before the message is printed.
-        biased;
-        // A second interrupt does not wait for the draft. The next worker reports that it may have been sent.
-        _ = tokio::signal::ctrl_c() => {
-            abort.abort();
-            return Err("interrupted while it ended".into());
+        (served, ended) = &mut work => {
+            ended?;
+            return served;
         }
-        ended = ended => ended?,
+        () = signals.next() => stop.cancel(),
     }
-    served
+    tokio::select! {
+        // A second signal does not wait for the draft. The next worker reports that it may have been sent.
+        () = signals.next() => {
+            abort.abort();
+            Err("interrupted while it ended".into())
+        }
+        (served, ended) = work => {
+            ended?;
+            served
+        }
+    }
 }
 
-async fn answer_lines(
-    worker: &Worker,
-    sessions: &mut HashMap<String, Session>,
-) -> Result<(), Failure> {
+async fn answer_lines(worker: &Worker, stop: &CancellationToken) -> Result<(), Failure> {
+    let mut sessions = HashMap::new();
     let mut lines = lines();
-    while let Some(line) = lines.recv().await {
+    while let Some(Some(line)) = stop.run_until_cancelled(lines.recv()).await {
         let answer = match serde_json::from_str(&line) {
-            Ok(line) => serve(worker, sessions, line).await,
+            Ok(line) => serve(worker, &mut sessions, line).await,
             Err(error) => json!({"error": format!("not understood: {error}")}),
         };
         writeln!(io::stdout(), "{answer}")?;

@@ -25,7 +25,8 @@ use tool_core::{Category, Mode, ToolContext, tool, toolset};
     sequential,
     blocking,
     max_output = 1500,
-    max_calls = 3
+    max_calls = 3,
+    retries = 2
 )]
 fn everything() -> u8 {
     1
@@ -58,6 +59,7 @@ fn every_option_is_stored_in_the_definition() {
         (OnDuplicate::Replace, DuplicateScope::NameAndArgs)
     );
     assert_eq!((tool.max_output(), tool.max_calls()), (Some(1500), Some(3)));
+    assert_eq!(tool.retries(), Some(2));
     assert!(matches!(tool.confirm(), Confirm::Always));
     let all = ToolAnnotations {
         idempotent: true,

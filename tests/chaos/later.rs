@@ -7,8 +7,9 @@ use tool_core::session::SessionState;
 use tool_core::session::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalRequest, ApprovalVerdict,
     AuditEntry, CallGrant, GrantRequest, GrantVerdict, Journal, JournalEntry, JournalError,
-    JournalStart, MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, RecoveredCall,
-    SessionCall, SessionRecord, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
+    JournalStart, MemoryRecord, MemoryStore, OpenError, OpenRequest, PendingCall, PermitRequest,
+    PermitVerdict, RecoveredCall, SessionCall, SessionRecord, SessionStore, Settlement,
+    StateChange, StoreError, Turn, Verdict,
 };
 use tool_core::{Mode, SessionId};
 
@@ -123,6 +124,21 @@ impl SessionStore for LaterStore {
     ) -> Result<ApprovalPage, StoreError> {
         let page = self.inner.approvals_of(principal, after, limit);
         self.waits.around(page).await
+    }
+
+    async fn acquire_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> Result<PermitVerdict, StoreError> {
+        self.waits.around(self.inner.acquire_permit(request)).await
+    }
+
+    async fn extend_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        self.waits.around(self.inner.extend_permit(request)).await
+    }
+
+    async fn release_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        self.waits.around(self.inner.release_permit(request)).await
     }
 }
 

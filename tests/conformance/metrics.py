@@ -60,6 +60,7 @@ def same(text: str, document: dict) -> int:
         label = f'tool="{tool}"'
         expected["tool_calls_total", label] = calls
         expected["tool_slow_calls_total", label] = document["slowCalls"][tool]
+        expected["tool_retries_total", label] = document["retries"][tool]
         for kind, count in document["errors"][tool].items():
             expected["tool_errors_total", f'{label},type="{kind}"'] = count
         for kind, count in document["refusals"][tool].items():

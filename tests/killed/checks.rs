@@ -1,8 +1,9 @@
 //! What has to hold of a conversation whose processes were killed.
 
 use crate::office::{ACTIONS, Effects, TRANSLATIONS};
+use crate::places::SharedStore;
 use crate::script::{PAYMENT, PROMPTS, actions, tool_of};
-use crate::setting::{Setting, SharedStore};
+use crate::setting::{JournalKind, Setting};
 use crate::tally::Tally;
 use serde_json::json;
 use std::collections::{HashMap, HashSet};

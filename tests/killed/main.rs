@@ -12,6 +12,7 @@ mod checks;
 #[path = "../chaos/dice.rs"]
 mod dice;
 mod office;
+mod places;
 mod points;
 mod script;
 mod seed;
@@ -22,7 +23,8 @@ mod worker;
 
 use checks::{Finding, left};
 use dice::Dice;
-use setting::{JournalKind, Setting, SharedStore, with_store};
+use places::{SharedStore, with_store};
+use setting::{JournalKind, Setting};
 use std::time::{Duration, UNIX_EPOCH};
 use tally::{HEAD, Tally};
 use tempfile::TempDir;

@@ -1,44 +1,15 @@
 //! What the processes of one conversation share.
 
 use crate::office::{policy, tools};
+use crate::places::SharedStore;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
-use tool_adapters::stores::{FileJournal, PostgresStore, RedisStore, SqliteStore};
-use tool_core::session::{
-    ConversationKey, DynHistoryStore, Journal, RuntimeBuilder, SessionBuilder, SessionStore,
-};
+use tool_adapters::stores::FileJournal;
+use tool_core::session::{ConversationKey, RuntimeBuilder, SessionBuilder};
 use tool_core::{Mode, Runtime};
 
 /// The principal of every conversation.
 pub const PRINCIPAL: &str = "user:7";
-
-/// A store of sessions and conversations that outlives a process.
-pub trait SharedStore: SessionStore + DynHistoryStore + Clone {
-    /// Returns the store's own journal.
-    fn own_journal(&self) -> impl Journal;
-}
-
-impl SharedStore for Arc<SqliteStore> {
-    fn own_journal(&self) -> impl Journal {
-        self.journal().lease(LEASE)
-    }
-}
-
-impl SharedStore for Arc<PostgresStore> {
-    fn own_journal(&self) -> impl Journal {
-        self.journal().lease(LEASE)
-    }
-}
-
-impl SharedStore for Arc<RedisStore> {
-    fn own_journal(&self) -> impl Journal {
-        self.journal().lease(LEASE)
-    }
-}
-
-/// The time after which a killed process counts as killed.
-const LEASE: Duration = Duration::from_millis(300);
 
 /// The journal of the processes of one conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,59 +93,4 @@ impl Setting {
     pub fn tokens_file(&self) -> PathBuf {
         self.folder.join("tokens")
     }
-}
-
-/// Runs `$work` with the store at a place.
-macro_rules! with_store {
-    ($place:expr, |$store:ident| $work:expr) => {
-        match $crate::setting::StoreKind::of($place) {
-            $crate::setting::StoreKind::Sqlite => {
-                let $store = $crate::setting::sqlite($place).await;
-                $work
-            }
-            $crate::setting::StoreKind::Postgres => {
-                let $store = $crate::setting::postgres($place).await;
-                $work
-            }
-            $crate::setting::StoreKind::Redis => {
-                let $store = $crate::setting::redis($place).await;
-                $work
-            }
-        }
-    };
-}
-
-pub(crate) use with_store;
-
-/// A kind of store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StoreKind {
-    Sqlite,
-    Postgres,
-    Redis,
-}
-
-impl StoreKind {
-    pub fn of(place: &str) -> Self {
-        match place.split_once("://") {
-            Some(("redis" | "rediss", _)) => Self::Redis,
-            Some(_) => Self::Postgres,
-            None => Self::Sqlite,
-        }
-    }
-}
-
-pub async fn sqlite(place: &str) -> Arc<SqliteStore> {
-    let store = SqliteStore::open(place).await;
-    Arc::new(store.expect("the file opens"))
-}
-
-pub async fn postgres(place: &str) -> Arc<PostgresStore> {
-    let store = PostgresStore::connect(place).await;
-    Arc::new(store.expect("the server answers"))
-}
-
-pub async fn redis(place: &str) -> Arc<RedisStore> {
-    let store = RedisStore::connect(place).await;
-    Arc::new(store.expect("the server answers").prefix("killed-test"))
 }

@@ -2,9 +2,10 @@
 //!
 //! Environment variables make this binary the other process.
 
+use crate::places::{SharedStore, with_store};
 use crate::points::reach;
 use crate::script::{PROMPTS, Progress, Script};
-use crate::setting::{JournalKind, Setting, SharedStore, with_store};
+use crate::setting::{JournalKind, Setting};
 use futures_util::StreamExt;
 use std::fs::OpenOptions;
 use std::io::Write;

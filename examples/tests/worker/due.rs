@@ -151,6 +151,19 @@ fn first_interrupt_waits_for_the_current_draft() {
     assert_eq!(states(&home), ["sending", "waiting"]);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_worker_that_is_told_to_end_ends_well() {
+    let home = Home::with_mail_at(9);
+    let mut serving = home.serve();
+    serving.call("schedule_draft", draft("grace@example.org"));
+    // Standard input stays open, as it does in a container.
+    serving.signal("-TERM");
+    serving.says("ending after the current draft");
+    assert!(serving.ended_well());
+    assert_eq!(states(&home), ["waiting"]);
+}
+
 #[test]
 fn draft_of_a_disabled_agent_fails_with_a_reason() {
     let home = Home::with_mail_at(9);

@@ -184,9 +184,14 @@ impl Serving {
     /// Sends an interrupt.
     #[cfg(unix)]
     pub(crate) fn interrupt(&self) {
-        let status = Command::new("kill")
-            .args(["-INT", &self.child.id().to_string()])
-            .status();
+        self.signal("-INT");
+    }
+
+    /// Sends a signal.
+    #[cfg(unix)]
+    pub(crate) fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        let status = Command::new("kill").args([name, &id]).status();
         assert!(status.unwrap().success());
     }
 

@@ -4,62 +4,51 @@
 use crate::policy_file::AuditSettings;
 use jiff::Timestamp;
 use serde::Serialize;
-#[cfg(feature = "postgres")]
-use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 #[cfg(unix)]
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "postgres")]
-use std::sync::LazyLock;
+use tool_adapters_stores::{
+    SqlError, postgres,
+    sql::{SqlMigration, Tables},
+};
 
-/// Defines the record. Its fields, with their types in PostgreSQL, are the columns of the table,
-/// too.
-macro_rules! audit_record {
-    ($($(#[$attribute:meta])* $name:ident: $type:ty => $column:literal,)+) => {
-        /// A record of a call that was answered, or of a request for a prompt or a resource.
-        #[derive(Clone, Debug, Serialize)]
-        pub(crate) struct AuditRecord {
-            $($(#[$attribute])* pub(crate) $name: $type,)+
-        }
-
-        #[cfg(feature = "postgres")]
-        const COLUMNS: &[Column] = &[$(Column { name: stringify!($name), definition: $column }),+];
-    };
-}
-
-audit_record! {
-    time: Timestamp => "timestamptz NOT NULL",
-    session: String => "text NOT NULL",
+/// A record of a call that was answered, or of a request for a prompt or a resource. The table has a
+/// column for each field.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct AuditRecord {
+    pub(crate) time: Timestamp,
+    pub(crate) session: String,
     #[serde(skip_serializing_if = "String::is_empty")]
-    principal: String => "text NOT NULL",
-    turn: u64 => "bigint NOT NULL",
+    pub(crate) principal: String,
+    pub(crate) turn: u64,
     #[serde(skip_serializing_if = "String::is_empty")]
-    call: String => "text NOT NULL",
-    server: String => "text NOT NULL",
+    pub(crate) call: String,
+    pub(crate) server: String,
     /// `tools/call`, `prompts/get` or `resources/read`.
-    method: &'static str => "text NOT NULL",
+    pub(crate) method: &'static str,
     /// The tool, the prompt, or the URI of the resource.
-    name: String => "text NOT NULL",
+    pub(crate) name: String,
     /// Redacted JSON text, cut.
-    arguments: String => "text NOT NULL",
+    pub(crate) arguments: String,
     /// `OK`, or the kind of the error.
-    outcome: &'static str => "text NOT NULL",
+    pub(crate) outcome: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<String> => "text",
-    duration_ms: u64 => "bigint NOT NULL",
+    pub(crate) error: Option<String>,
+    pub(crate) duration_ms: u64,
     /// The size of the result.
-    characters: usize => "bigint NOT NULL",
+    pub(crate) characters: usize,
     /// The reasons for which the call waits for a person, or has waited for one.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    reasons: Vec<String> => "jsonb",
+    pub(crate) reasons: Vec<String>,
     /// The person who decided on the call.
     #[serde(skip_serializing_if = "Option::is_none")]
-    decided_by: Option<String> => "text",
+    pub(crate) decided_by: Option<String>,
     /// The arguments of the client, redacted and cut, if a person has approved others.
     #[serde(skip_serializing_if = "Option::is_none")]
-    asked_arguments: Option<String> => "text",
+    pub(crate) asked_arguments: Option<String>,
 }
 
 /// The places to which records are written, by a thread that may block.
@@ -89,11 +78,7 @@ impl AuditSinks {
             file,
             #[cfg(feature = "postgres")]
             postgres: match &settings.postgres {
-                Some(url) => Some(
-                    AuditTable::open(url)
-                        .await
-                        .map_err(|error| describe_postgres(&error))?,
-                ),
+                Some(url) => Some(AuditTable::open(url).await.map_err(describe_postgres)?),
                 None => None,
             },
         })
@@ -144,7 +129,7 @@ impl AuditSinks {
             table
                 .insert(records)
                 .await
-                .map_err(|error| io::Error::other(describe_postgres(&error)))?;
+                .map_err(|error| io::Error::other(describe_postgres(error)))?;
         }
         Ok(())
     }
@@ -160,55 +145,27 @@ fn open_file(path: &Path) -> io::Result<File> {
 
 /// The table, with its connections.
 #[cfg(feature = "postgres")]
-struct AuditTable(tool_adapters_stores::postgres::PostgresPool);
+struct AuditTable(postgres::PostgresPool);
 
-/// A column of the table.
+/// How the table is made. A new column is a new migration, and has its place in [`INSERT`].
 #[cfg(feature = "postgres")]
-struct Column {
-    name: &'static str,
-    definition: &'static str,
-}
+const TABLES: Tables = Tables {
+    noted_in: "_tool_gateway_audit_migrations",
+    applied: "SELECT version, checksum FROM _tool_gateway_audit_migrations ORDER BY version",
+    migrations: &[SqlMigration {
+        number: 1,
+        name: "audit",
+        sql: include_str!("migrations/0001_audit.sql"),
+    }],
+};
 
+/// Adds a list of records, which PostgreSQL reads from their JSON. The JSON has no empty texts.
 #[cfg(feature = "postgres")]
-static CREATE: LazyLock<String> = LazyLock::new(|| {
-    let mut sql = "CREATE TABLE IF NOT EXISTS tool_gateway_audit (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY".to_owned();
-    for Column { name, definition } in COLUMNS {
-        _ = write!(sql, ", {name} {definition}");
-    }
-    sql + ")"
-});
-
-/// The statements that add the columns to a table of an earlier version.
-#[cfg(feature = "postgres")]
-static ADD_COLUMNS: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let add = |Column { name, definition }: &Column| {
-        format!("ALTER TABLE tool_gateway_audit ADD COLUMN IF NOT EXISTS {name} {definition}")
-    };
-    COLUMNS.iter().map(add).collect()
-});
-
-#[cfg(feature = "postgres")]
-const KNOWN_COLUMNS: &str = "SELECT attname::text FROM pg_attribute \
-    WHERE attrelid = 'tool_gateway_audit'::regclass AND attnum > 0 AND NOT attisdropped";
-
-/// Adds a list of records, which PostgreSQL reads from their JSON.
-#[cfg(feature = "postgres")]
-static INSERT: LazyLock<String> = LazyLock::new(|| {
-    let names = COLUMNS.iter().map(|column| column.name);
-    let names = names.collect::<Vec<_>>().join(", ");
-    // The JSON has no empty texts.
-    let values = COLUMNS
-        .iter()
-        .map(|Column { name, definition }| match *definition {
-            "text NOT NULL" => format!("coalesce({name}, '')"),
-            _ => (*name).to_owned(),
-        });
-    let values = values.collect::<Vec<_>>().join(", ");
-    format!(
-        "INSERT INTO tool_gateway_audit ({names}) SELECT {values} \
-         FROM json_populate_recordset(NULL::tool_gateway_audit, $1::text::json)"
-    )
-});
+const INSERT: &str = "INSERT INTO tool_gateway_audit (time, session, principal, turn, call, server, method, name, \
+    arguments, outcome, error, duration_ms, characters, reasons, decided_by, asked_arguments) \
+    SELECT time, session, coalesce(principal, ''), turn, coalesce(call, ''), server, method, name, \
+    arguments, outcome, error, duration_ms, characters, reasons, decided_by, asked_arguments \
+    FROM json_populate_recordset(NULL::tool_gateway_audit, $1::text::json)";
 
 /// Returns the JSON of records for PostgreSQL, whose type `text` has no zero byte.
 #[cfg(feature = "postgres")]
@@ -226,31 +183,15 @@ fn rows(records: &[AuditRecord]) -> Result<String, serde_json::Error> {
 
 /// Describes a failure, with the setting that avoids it.
 #[cfg(feature = "postgres")]
-fn describe_postgres(error: &sqlx::Error) -> String {
-    let hint = tool_adapters_stores::sql::pooler_hint(error).map(|hint| format!(": {hint}"));
-    format!("audit.postgres: {error}{}", hint.unwrap_or_default())
+fn describe_postgres(error: impl Into<SqlError>) -> String {
+    format!("audit.postgres: {}", error.into())
 }
 
 #[cfg(feature = "postgres")]
 impl AuditTable {
-    async fn open(url: &str) -> Result<Self, sqlx::Error> {
-        use sqlx::{Executor, Row};
-        let pool = tool_adapters_stores::postgres::connect(url).await?;
-        // As plain texts, which no server prepares.
-        if pool.pool.execute(CREATE.as_str()).await.is_err() {
-            // Another gateway may have created it at the same time.
-            pool.pool.execute(CREATE.as_str()).await?;
-        }
-        // The table may be that of an earlier version. Only its owner can add columns, so nothing is
-        // asked for if none is missing.
-        let known = pool.pool.fetch_all(KNOWN_COLUMNS).await?;
-        let known = known.iter().map(|row| row.try_get::<String, _>(0));
-        let known = known.collect::<Result<Vec<_>, _>>()?;
-        for (column, add) in COLUMNS.iter().zip(&*ADD_COLUMNS) {
-            if !known.iter().any(|known| known == column.name) {
-                pool.pool.execute(add.as_str()).await?;
-            }
-        }
+    async fn open(url: &str) -> Result<Self, SqlError> {
+        let pool = postgres::connect(url).await?;
+        pool.migrate(&TABLES).await?;
         Ok(Self(pool))
     }
 
@@ -262,7 +203,7 @@ impl AuditTable {
         arguments.add(rows).map_err(sqlx::Error::Encode)?;
         let mut connection = self.0.pool.acquire().await?;
         self.0
-            .fetch_all(&mut connection, INSERT.as_str(), arguments)
+            .fetch_all(&mut connection, INSERT, arguments)
             .await
             .map(drop)
     }

@@ -6,6 +6,7 @@ use crate::governed::offer;
 use crate::log::StderrLog;
 use crate::policy::GatewayPolicy;
 use crate::running::Gateway;
+use crate::stop_signals::StopSignals;
 use crate::upstream::{Health, PinSource, Route, Upstream};
 use clap::{Parser, ValueEnum};
 use std::env;
@@ -19,9 +20,9 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
-use tool_adapters_http::serve::BoundServer;
 use tool_adapters_mcp::{ChangeNotifier, Pins, messages};
 use tool_core::Toolset;
+use tool_core::session::DrainReport;
 use tool_core::text::{escape_invisible, truncate};
 use tracing::level_filters::LevelFilter;
 
@@ -31,16 +32,22 @@ use tracing::level_filters::LevelFilter;
     name = "tool-gateway",
     version,
     after_help = "Without --http, the gateway serves one client over standard input and output.\n\
+                  SIGTERM and Ctrl-C let running calls finish; a second one ends the gateway at once.\n\
                   Exit status: 0 (success), 1 (failure), 2 (usage, or a problem of a file)."
 )]
 struct Arguments {
     /// The servers, as MCP clients keep them: {"mcpServers": {..}} or {"servers": {..}}, with
     /// comments.
-    #[arg(long, value_name = "FILE", default_value = "mcp.json")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "mcp.json",
+        env = "TOOL_GATEWAY_CONFIG"
+    )]
     config: PathBuf,
 
     /// The policies, in TOML.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", env = "TOOL_GATEWAY_POLICY")]
     policy: Option<PathBuf>,
 
     /// Serve over HTTP. The address defaults to `http.listen` of the policy, or 127.0.0.1:8080.
@@ -70,7 +77,12 @@ struct Arguments {
     login: Option<String>,
 
     /// The level of the log on standard error.
-    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    #[arg(
+        long,
+        value_name = "LEVEL",
+        default_value = "info",
+        env = "TOOL_GATEWAY_LOG"
+    )]
     log: LogLevel,
 }
 
@@ -228,10 +240,10 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         files.ask_inputs(ask).await?;
     }
     let address = arguments.http.flatten();
-    let mut stopped = std::pin::pin!(stop_signal());
+    let mut signals = StopSignals::listen()?;
     if let Some(server) = &arguments.login {
         return until(
-            stopped,
+            &mut signals,
             Box::pin(log_in(
                 files.parse(&files.read().await?, None).await?,
                 server,
@@ -244,15 +256,20 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
         return match &arguments.forget_pin {
             Some(pin) => forget_pin(&settings.policy, pin),
             None if arguments.create_pins => create_pins(&settings.policy),
-            None => until(stopped, check(settings)).await,
+            None => until(&mut signals, check(settings)).await,
         };
     }
-    let gateway = until(stopped.as_mut(), async {
+    let gateway = until(&mut signals, async {
         Ok(Gateway::open_at(files, address).await?)
     })
     .await?;
-    let served = serve(&gateway, arguments.http, stopped).await;
-    gateway.close().await;
+    let served = serve(&gateway, arguments.http, &mut signals).await;
+    // Closed a second time after a drain, which does nothing.
+    until(&mut signals, async {
+        gateway.close().await;
+        Ok(())
+    })
+    .await?;
     served?;
     Ok(ExitCode::SUCCESS)
 }
@@ -264,7 +281,7 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
 async fn serve(
     gateway: &Gateway,
     http: Option<Option<SocketAddr>>,
-    stopped: impl Future<Output = ()>,
+    signals: &mut StopSignals,
 ) -> Result<(), Failure> {
     if let Some(admin) = gateway
         .bind_admin()
@@ -275,10 +292,7 @@ async fn serve(
     }
     tokio::spawn(reload_on_hangup(gateway.clone()));
     let Some(address) = http else {
-        return tokio::select! {
-            served = gateway.serve_stdio() => Ok(served?),
-            () = stopped => Ok(()),
-        };
+        return serve_until(gateway.serve_stdio(), signals, gateway).await;
     };
     let address = address.unwrap_or(gateway.0.started.http.listen.0);
     let bound = gateway
@@ -287,54 +301,55 @@ async fn serve(
         .map_err(|error| Failure::Other(format!("{address}: {error}")))?;
     // A program that starts the gateway may wait for this line.
     eprintln!("listening on {}", bound.url()?);
-    serve_until(bound, stopped, gateway).await
+    serve_until(bound.serve(), signals, gateway).await
 }
 
-/// Serves until a signal. Requests that run get some seconds to end then.
+/// Serves until a signal, and then until the running calls have finished. A second signal ends it at
+/// once.
 async fn serve_until(
-    bound: BoundServer,
-    stopped: impl Future<Output = ()>,
+    serving: impl Future<Output = io::Result<()>>,
+    signals: &mut StopSignals,
     gateway: &Gateway,
 ) -> Result<(), Failure> {
-    let mut serving = std::pin::pin!(bound.serve());
+    let mut serving = std::pin::pin!(serving);
     tokio::select! {
         served = &mut serving => return Ok(served?),
-        () = stopped => {}
+        () = signals.next() => {}
     }
-    tracing::info!("stopping");
-    let (served, ()) = tokio::join!(serving, gateway.close());
-    Ok(served?)
+    tracing::info!("ending after the running calls; send the signal again to end at once");
+    let drained = async {
+        tokio::select! {
+            // A client over the standard streams has gone.
+            served = &mut serving => return Ok(served?),
+            report = gateway.drain() => log_unfinished(&report),
+        }
+        let (served, ()) = tokio::join!(serving, gateway.close());
+        Ok(served?)
+    };
+    until(signals, drained).await
+}
+
+fn log_unfinished(report: &DrainReport) {
+    for call in &report.calls {
+        tracing::warn!(
+            session = %call.session.as_str().escape_debug(),
+            call = %call.call_id.escape_debug(),
+            tool = %call.tool.escape_debug(),
+            "cancelled a call that did not finish in `limits.drain`"
+        );
+    }
 }
 
 /// Runs until it is done, or a signal comes. The processes of servers are not in this process's
 /// group, and get no signal.
 async fn until<T>(
-    stopped: impl Future<Output = ()>,
+    signals: &mut StopSignals,
     work: impl Future<Output = Result<T, Failure>>,
 ) -> Result<T, Failure> {
     tokio::select! {
         biased;
-        () = stopped => Err(Failure::Other("interrupted".to_owned())),
+        () = signals.next() => Err(Failure::Other("interrupted".to_owned())),
         done = work => done,
-    }
-}
-
-#[cfg(unix)]
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = tokio::signal::ctrl_c() => {}
-    }
-}
-
-#[cfg(not(unix))]
-async fn stop_signal() {
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending().await
     }
 }
 
@@ -468,6 +483,12 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
                 if !["max_output", "on_duplicate"].contains(&option.name) {
                     _ = write!(text, ", {} {}", option.name, option.value);
                 }
+            }
+            for limit in policy.shown_limits(tool.name()) {
+                _ = write!(text, ", {limit}");
+            }
+            if policy.retries_of(tool.name()).is_some() && tool.retries().is_none() {
+                text.push_str(", no retries, as it may have effects");
             }
             let server = &upstream.route.entry.name;
             if let Some(member) = policy.approval_of(tool.name(), server) {

@@ -134,7 +134,9 @@ impl GatewayFiles {
     fn parse_policy(&self, texts: &Texts, problems: &Problems) -> GatewayPolicy {
         match self.policy.as_deref() {
             Some(path) => {
-                GatewayPolicy::parse(&texts.policy, folder(path), problems, &Expand::default())
+                let folder = folder(path);
+                let expand = Expand::default().files_in(folder);
+                GatewayPolicy::parse(&texts.policy, folder, problems, &expand)
             }
             None => GatewayPolicy::default(),
         }

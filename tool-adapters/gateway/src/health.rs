@@ -90,7 +90,8 @@ async fn ready(State(gateway): State<Watched>) -> Response {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
     let servers = gateway.servers();
-    let store = gateway.runtime.sessions().await;
+    let is_draining = gateway.runtime.is_draining();
+    let store = gateway.store_check.is_up(&gateway.runtime).await;
     let mut up = servers.iter().map(|server| server.is_up);
     let are_up = if gateway.started.admin.ready == Ready::All {
         up.all(|up| up)
@@ -99,7 +100,7 @@ async fn ready(State(gateway): State<Watched>) -> Response {
     };
     let writes_audit = !gateway.audit.is_required() || !gateway.audit.is_failing();
     let refusal = gateway.refusal();
-    let is_ready = are_up && store.is_ok() && writes_audit && refusal.is_none();
+    let is_ready = are_up && store && writes_audit && refusal.is_none() && !is_draining;
     let state = |is_up| if is_up { "up" } else { "down" };
     let listed = servers.iter().map(|server| {
         let mut status = json!({"state": state(server.is_up)});
@@ -113,7 +114,8 @@ async fn ready(State(gateway): State<Watched>) -> Response {
     });
     let body = json!({
         "ready": is_ready,
-        "store": state(store.is_ok()),
+        "draining": is_draining,
+        "store": state(store),
         "audit": state(!gateway.audit.is_failing()),
         "offer": state(refusal.is_none()),
         "servers": listed.collect::<serde_json::Map<_, _>>(),

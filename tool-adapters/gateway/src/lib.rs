@@ -15,7 +15,8 @@
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the
 //!   policies
 //! - `running`: a running gateway and its reloads; `health`: its addresses over HTTP, and the
-//!   routes for machines
+//!   routes for machines; `store_check`: the session store, for `/readyz`
+//! - `stop_signals`: the signals that end the program
 //! - `audit`: the hook that records calls; `audit_sinks`: the file and the table of the records
 
 mod audit;
@@ -37,6 +38,8 @@ mod running;
 mod setting_types;
 mod source;
 mod spellings;
+mod stop_signals;
+mod store_check;
 mod tool_choice;
 mod unlisted;
 mod upstream;

@@ -4,14 +4,16 @@
 use crate::problems::{Problems, join};
 use crate::value::Secret;
 use serde::Deserialize;
-use std::fs::{self, File};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::time::sleep;
 use tool_adapters_http::debug_only;
 use tool_adapters_http::egress::EgressPolicy;
-use tool_adapters_mcp::{LoginRequest, LoginStore, OAuthLogin};
+use tool_adapters_mcp::{LoginLock, LoginRequest, LoginStore, OAuthLogin};
 use tool_core::text::escape_invisible;
 
 /// The login at a server, the table `oauth` of the policy.
@@ -184,6 +186,39 @@ impl LoginStore for LoginFile {
             Ok(tokio::task::spawn_blocking(move || write(&path, login.as_ref())).await??)
         })
     }
+
+    fn lock<'a>(&'a self, _: &'a str) -> Stored<'a, LoginLock> {
+        let mut path = self.path.as_os_str().to_owned();
+        path.push(".lock");
+        Box::pin(async move {
+            let file = tokio::task::spawn_blocking(move || open_lock(Path::new(&path))).await??;
+            loop {
+                match file.try_lock() {
+                    Ok(()) => return Ok(LoginLock::new(file)),
+                    Err(TryLockError::WouldBlock) => sleep(LOCK_POLL).await,
+                    // Some file systems have no locks.
+                    Err(TryLockError::Error(error))
+                        if error.kind() == io::ErrorKind::Unsupported =>
+                    {
+                        return Ok(LoginLock::none());
+                    }
+                    Err(TryLockError::Error(error)) => return Err(error.into()),
+                }
+            }
+        })
+    }
+}
+
+/// The time between two looks at a lock that another process has.
+const LOCK_POLL: Duration = Duration::from_millis(50);
+
+/// Opens the file whose lock is that of a login. It has no contents, and stays.
+fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Replaces the file as a whole, so that a reader sees the earlier login or this one.
@@ -218,6 +253,22 @@ fn write(path: &Path, login: Option<&tool_core::Secret>) -> io::Result<()> {
 mod tests {
     use super::*;
     use std::process::Command;
+    use tokio::time::timeout;
+
+    #[tokio::test]
+    async fn one_gateway_at_a_time_locks_a_login() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("github.login.json");
+        let [first, second] = [path.clone(), path].map(|path| LoginFile {
+            path,
+            is_new: false,
+        });
+        let lock = first.lock("github").await.expect("it is free");
+        let waiting = timeout(Duration::from_millis(200), second.lock("github"));
+        assert!(waiting.await.is_err(), "the first one has it");
+        drop(lock);
+        assert!(second.lock("github").await.is_ok());
+    }
 
     #[test]
     fn a_shell_reads_any_name_of_a_server_as_one_word() {

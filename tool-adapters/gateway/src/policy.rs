@@ -2,9 +2,10 @@
 
 use crate::conditions::asking;
 use crate::config::{ServerEntry, Target};
-use crate::policy_file::{NetworkSettings, PolicyFile, ServerRule, ToolRule};
+use crate::policy_file::{BreakerSettings, NetworkSettings, PolicyFile, ServerRule, ToolRule};
 use crate::problems::{Problems, join};
 use crate::reader::{self, empty_table};
+use crate::setting_types::Rate;
 use crate::source;
 use crate::spellings::{LeftOut, Spelling, spellings};
 use crate::tool_choice::{ApprovedTools, matches_tool};
@@ -12,6 +13,7 @@ use crate::value::{Expand, Secret};
 use reqwest::{Certificate, Url};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
+use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tool_adapters_http::base_url::is_local;
@@ -20,7 +22,7 @@ use tool_adapters_http::egress::network::{Network, ProxySettings};
 use tool_adapters_mcp::Server;
 use tool_adapters_providers::tool_names::NameRule;
 use tool_core::arguments::nearest;
-use tool_core::session::{CapScope, ToolSearch};
+use tool_core::session::{CapScope, CircuitBreaker, LimitScope, ToolSearch};
 use tool_core::text::matches_wildcards;
 use tool_core::trace::{Cost, Redaction};
 use tool_core::{Category, FunctionTool, Policy, ToolDefinition};
@@ -132,6 +134,66 @@ impl PolicyFile {
         }
         if let Some(window) = limits.principal_window {
             policy = policy.principal_window(window.0);
+        }
+        self.shared_limits(policy)
+    }
+
+    /// Adds the limits that hold over all sessions, and the circuit breakers.
+    fn shared_limits(&self, mut policy: Policy) -> Policy {
+        let limits = &self.limits;
+        let of_principal = SharedRules {
+            rate: limits.rate_per_principal,
+            max_concurrent: limits.max_concurrent_per_principal,
+            circuit_breaker: None,
+        };
+        policy = of_principal.add_to(policy, &LimitScope::Principal);
+        for rule in &self.tools {
+            for pattern in &rule.patterns {
+                let scope = LimitScope::tool(pattern.as_str());
+                policy = SharedRules::of_tools(rule).add_to(policy, &scope);
+            }
+        }
+        for (name, rule) in &self.servers {
+            let rules = SharedRules {
+                rate: rule.rate,
+                max_concurrent: rule.max_concurrent,
+                circuit_breaker: rule.circuit_breaker,
+            };
+            policy = rules.add_to(policy, &LimitScope::upstream(name.as_str()));
+        }
+        policy
+    }
+}
+
+/// The settings of one scope that hold over all sessions.
+#[derive(Clone, Copy)]
+struct SharedRules {
+    rate: Option<Rate>,
+    max_concurrent: Option<NonZeroU32>,
+    circuit_breaker: Option<BreakerSettings>,
+}
+
+impl SharedRules {
+    fn of_tools(rule: &ToolRule) -> Self {
+        Self {
+            rate: rule.rate,
+            max_concurrent: rule.max_concurrent,
+            circuit_breaker: rule.circuit_breaker,
+        }
+    }
+
+    fn add_to(self, mut policy: Policy, scope: &LimitScope) -> Policy {
+        if let Some(rate) = self.rate {
+            policy = policy.rate_limit(scope.clone(), rate.calls.get(), rate.per);
+        }
+        if let Some(calls) = self.max_concurrent {
+            policy = policy.max_concurrent(scope.clone(), calls.get());
+        }
+        if let Some(settings) = self.circuit_breaker {
+            let breaker = CircuitBreaker::new(settings.failures.get())
+                .window(settings.window.0)
+                .pause(settings.pause.0);
+            policy = policy.circuit_breaker(scope.clone(), breaker);
         }
         policy
     }
@@ -374,17 +436,41 @@ impl GatewayPolicy {
     /// set. Only what they ask for approval adds up, until a rule has `confirm = false`: that takes back
     /// what the rules before it ask, and nothing that the tool or a hook asks.
     pub(crate) fn govern(&self, tool: &FunctionTool, server: &str) -> FunctionTool {
-        let mut governed = tool.timeout(self.server_timeout(server));
+        let mut governed = tool.timeout(self.server_timeout(server)).upstream(server);
         if let Some(characters) = self.file.limits.max_output {
             governed = governed.max_output(characters.get());
         }
         for rule in self.rules_of(tool.name()) {
             governed = rule.apply(&governed);
         }
+        // A call of another tool is not made again, as it may have effects.
+        let retries = self.retries_of(tool.name());
+        if let Some(retries) = retries.filter(|_| governed.definition().flags().idempotent) {
+            governed = governed.retries(retries.get());
+        }
         for rule in self.asking_rules(tool.name(), server) {
             governed = rule.ask(&governed);
         }
         governed
+    }
+
+    /// Returns the retries that the rules give a tool, if it may have some.
+    pub(crate) fn retries_of(&self, tool: &str) -> Option<NonZeroU32> {
+        self.rules_of(tool).rev().find_map(|rule| rule.retries)
+    }
+
+    /// Returns the limits of a tool's calls that hold over all sessions, as `--check` shows them.
+    pub(crate) fn shown_limits(&self, tool: &str) -> Vec<String> {
+        let rules = || self.rules_of(tool).rev();
+        let rate = rules().find_map(|rule| rule.rate);
+        let at_once = rules().find_map(|rule| rule.max_concurrent);
+        let breaker = rules().find_map(|rule| rule.circuit_breaker);
+        let shown = [
+            rate.map(|rate| format!("rate {}/{:?}", rate.calls, rate.per)),
+            at_once.map(|calls| format!("max_concurrent {calls}")),
+            breaker.map(|breaker| format!("circuit_breaker {}", breaker.failures)),
+        ];
+        shown.into_iter().flatten().collect()
     }
 
     /// Returns the rules that ask for the approval of a tool's calls.

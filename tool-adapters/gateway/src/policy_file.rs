@@ -8,8 +8,8 @@ use crate::policy::PREFIX;
 use crate::problems::{Problems, join};
 use crate::reader::empty_table;
 use crate::setting_types::{
-    Address, CLIENT_TOKEN, Dollars, SigningKey, Size, Time, client_token, mebibytes, page_token,
-    seconds,
+    Address, CLIENT_TOKEN, Dollars, Rate, SigningKey, Size, Time, client_token, mebibytes,
+    page_token, seconds,
 };
 use crate::value::{Secret, read_bounded};
 use reqwest::Certificate;
@@ -112,6 +112,10 @@ pub(crate) struct Limits {
     pub(crate) max_cost_per_turn: Option<Dollars>,
     pub(crate) max_cost_per_session: Option<Dollars>,
     pub(crate) max_cost_per_principal: Option<Dollars>,
+    /// The calls of a principal in a time, over all sessions and gateways.
+    pub(crate) rate_per_principal: Option<Rate>,
+    /// The calls of a principal that run at once. Further ones are refused.
+    pub(crate) max_concurrent_per_principal: Option<NonZeroU32>,
     /// The time after which the time and the cost of a principal count from zero.
     pub(crate) principal_window: Option<Time>,
     /// The size of the arguments of a call.
@@ -149,6 +153,9 @@ pub(crate) struct Limits {
     /// The longest wait for servers at the start.
     #[serde(default = "seconds::<15>")]
     pub(crate) startup: Time,
+    /// The time for running calls to finish once the gateway is told to end.
+    #[serde(default = "seconds::<30>")]
+    pub(crate) drain: Time,
 }
 
 /// A rule of `tools`: the options of the tools whose names match.
@@ -177,6 +184,32 @@ pub(crate) struct ToolRule {
     pub(crate) sequential: Option<bool>,
     /// False if a call is not sent again after its server was lost.
     pub(crate) resend: Option<bool>,
+    /// The number of times that a call is made again which has failed in passing.
+    pub(crate) retries: Option<NonZeroU32>,
+    /// The calls of each tool in a time, over all sessions and gateways.
+    pub(crate) rate: Option<Rate>,
+    /// The calls of each tool that run at once. Further ones are refused.
+    pub(crate) max_concurrent: Option<NonZeroU32>,
+    /// When a tool that fails is not called for a while.
+    pub(crate) circuit_breaker: Option<BreakerSettings>,
+}
+
+/// A table `circuit_breaker`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub(crate) struct BreakerSettings {
+    /// The failures in a row.
+    #[serde(default = "five")]
+    pub(crate) failures: NonZeroU32,
+    /// The time in which they occur.
+    #[serde(default = "seconds::<60>")]
+    pub(crate) window: Time,
+    /// The time after which one call is tried.
+    #[serde(default = "seconds::<30>")]
+    pub(crate) pause: Time,
+}
+
+fn five() -> NonZeroU32 {
+    const { NonZeroU32::new(5).unwrap() }
 }
 
 /// The modes in which a tool is offered.
@@ -210,6 +243,12 @@ pub(crate) struct ServerRule {
     pub(crate) roots: bool,
     /// The requests and tokens of the client's model that it may use in a session.
     pub(crate) sampling: Option<SamplingLimits>,
+    /// The calls of all its tools in a time, over all sessions and gateways.
+    pub(crate) rate: Option<Rate>,
+    /// The calls of all its tools that run at once. Further ones are refused.
+    pub(crate) max_concurrent: Option<NonZeroU32>,
+    /// When it fails and is not called for a while.
+    pub(crate) circuit_breaker: Option<BreakerSettings>,
     pub(crate) oauth: Option<LoginSettings>,
 }
 
@@ -473,6 +512,7 @@ impl PolicyFile {
             sessions,
             limits.turn_after,
             limits.startup,
+            limits.drain,
             limits.max_message,
             limits.idle_timeout,
             limits.approval_lifetime,
@@ -517,6 +557,21 @@ impl Limits {
     }
 }
 
+impl BreakerSettings {
+    fn check(self, place: &str, problems: &Problems) {
+        if self.failures.get() > MAX_FAILURES {
+            let place = join(&join(place, "circuit_breaker"), "failures");
+            problems.add(&place, format_args!("expected at most {MAX_FAILURES}"));
+        }
+    }
+}
+
+/// The most failures that a circuit breaker counts.
+const MAX_FAILURES: u32 = 1_000;
+
+/// The most retries of a call.
+const MAX_RETRIES: u32 = 16;
+
 /// The characters of a reason that a person reads.
 const MAX_REASON: usize = 200;
 
@@ -535,6 +590,16 @@ impl ToolRule {
                 &join(place, "confirm_if"),
                 "expected no `confirm` beside it; put one of them into another rule",
             );
+        }
+        if self
+            .retries
+            .is_some_and(|retries| retries.get() > MAX_RETRIES)
+        {
+            let problem = format_args!("expected at most {MAX_RETRIES}");
+            problems.add(&join(place, "retries"), problem);
+        }
+        if let Some(breaker) = self.circuit_breaker {
+            breaker.check(place, problems);
         }
         let Some(reason) = &self.confirm_reason else {
             return;
@@ -578,6 +643,9 @@ impl ServerRule {
                 &join(place, "sampling"),
                 "expected `requests` and `tokens`, the most that a session may use",
             );
+        }
+        if let Some(breaker) = self.circuit_breaker {
+            breaker.check(place, problems);
         }
         if let Some(login) = &self.oauth {
             login.check(&join(place, "oauth"), problems);

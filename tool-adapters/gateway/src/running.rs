@@ -6,6 +6,7 @@ use crate::files::{GatewayError, GatewayFiles, Settings, Texts, describe_pins};
 use crate::governed::{OfferSources, offer};
 use crate::policy::GatewayPolicy;
 use crate::policy_file::{PolicyFile, Principal};
+use crate::store_check::StoreCheck;
 use crate::upstream::{Health, PinSource, Route, ServerStatus, Upstream};
 use parking_lot::{Mutex, RwLock};
 use std::io;
@@ -21,6 +22,7 @@ use tool_adapters_http::debug_only;
 use tool_adapters_inspector::Inspector;
 use tool_adapters_mcp::{Pins, Server, messages};
 use tool_adapters_telemetry::otel::Otel;
+use tool_core::session::DrainReport;
 use tool_core::trace::Collector;
 use tool_core::{CancellationToken, Mode, Runtime, ToolContext, ToolDefinition};
 
@@ -64,6 +66,7 @@ pub(crate) struct GatewayInner {
     pub(crate) reloads: AtomicU64,
     pub(crate) failed_reloads: AtomicU64,
     otel: Option<Otel>,
+    pub(crate) store_check: StoreCheck,
     stop: CancellationToken,
 }
 
@@ -146,6 +149,7 @@ impl Gateway {
             reloads: AtomicU64::new(0),
             failed_reloads: AtomicU64::new(0),
             otel,
+            store_check: StoreCheck::default(),
             stop,
         }));
         let inner = &gateway.0;
@@ -239,6 +243,16 @@ impl Gateway {
     /// Opens the file of the audit log again, after it was rotated.
     pub async fn reopen_audit(&self) {
         self.0.audit.reopen().await;
+    }
+
+    /// Lets running calls finish for `limits.drain`, and begins no others. From now on `/readyz`
+    /// answers 503, and new calls get a retryable error. Serve on meanwhile, and then
+    /// [`close`](Self::close) the gateway.
+    ///
+    /// Returns what was cancelled at the end of that time. Sessions in Redis stay open for other
+    /// gateways, with the calls that wait for approval.
+    pub async fn drain(&self) -> DrainReport {
+        self.0.server.drain(self.0.started.limits.drain.0).await
     }
 
     /// Stops serving, closes the connections to the servers, and writes what is left of the audit

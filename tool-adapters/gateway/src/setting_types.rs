@@ -6,6 +6,7 @@ use jiff::{Span, SpanRelativeTo};
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::time::Duration;
 use tool_adapters_http::bearer::BearerToken;
 use tool_core::trace::Cost;
@@ -22,6 +23,13 @@ pub(crate) struct Size(pub(crate) usize);
 /// An amount of US dollars, down to a billionth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dollars(pub(crate) Cost);
+
+/// A number of calls in a time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rate {
+    pub(crate) calls: NonZeroU32,
+    pub(crate) per: Duration,
+}
 
 /// An address and a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
@@ -61,6 +69,13 @@ impl<'de> Deserialize<'de> for Dollars {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let expected = "an amount of US dollars such as 0.05";
         parse(deserializer, expected, dollars).map(Self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Rate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let expected = "a number of calls and a time such as \"60/1m\"";
+        parse(deserializer, expected, rate)
     }
 }
 
@@ -142,6 +157,15 @@ fn duration(value: &Value) -> Option<Duration> {
     Some(time).filter(|time| !time.is_zero())
 }
 
+/// Reads a number of calls and a time, such as `60/1m`.
+fn rate(value: &Value) -> Option<Rate> {
+    let (calls, per) = value.as_str()?.split_once('/')?;
+    Some(Rate {
+        calls: calls.trim().parse().ok()?,
+        per: duration(&Value::from(per.trim()))?,
+    })
+}
+
 /// Reads an amount of US dollars, down to a billionth.
 fn dollars(value: &Value) -> Option<Cost> {
     let billionths = Duration::try_from_secs_f64(value.as_f64()?)
@@ -179,6 +203,19 @@ fn size(value: &Value) -> Option<usize> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn rates_are_calls_and_a_time() {
+        let read = |text: &str| rate(&Value::from(text)).map(|rate| (rate.calls.get(), rate.per));
+        let minute = Duration::from_secs(60);
+        assert_eq!(read("60/1m"), Some((60, minute)));
+        assert_eq!(read("5 / 60s"), Some((5, minute)));
+        for text in [
+            "", "60", "0/1m", "60/", "60/0s", "-1/1m", "60/m", "1.5/1m", "60/1m/1s",
+        ] {
+            assert_eq!(read(text), None, "{text:?}");
+        }
+    }
 
     #[test]
     fn times_and_sizes_have_units() {

@@ -36,8 +36,11 @@ impl Route {
     pub(crate) fn new(entry: ServerEntry, policy: &GatewayPolicy) -> Self {
         let rule = policy.file.servers.get(&entry.name);
         let mut rule = rule.cloned().unwrap_or_default();
-        // It holds for calls, so the connection stays when it changes.
+        // These hold for calls, so the connection stays when they change.
         rule.auto_approve = false;
+        rule.rate = None;
+        rule.max_concurrent = None;
+        rule.circuit_breaker = None;
         let pins = policy.file.pins.clone().unwrap_or_default();
         Self {
             prefix: policy.prefix_of(&entry.name),

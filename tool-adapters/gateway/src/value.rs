@@ -12,13 +12,15 @@ use zeroize::Zeroizing;
 /// A value that may be a secret.
 pub(crate) type Secret = Zeroizing<String>;
 
-/// The variables that replace `${NAME}`, `${NAME:-default}`, `${env:NAME}` and, in the files of
-/// clients, the variables of their editors.
+/// The variables that replace `${NAME}`, `${NAME:-default}`, `${env:NAME}`, `${file:PATH}` and, in
+/// the files of clients, the variables of their editors.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expand {
     /// `None` reads the environment of the process.
     variables: Option<HashMap<String, String>>,
     editor: Option<EditorVariables>,
+    /// The folder against which the path of a `${file:PATH}` is resolved. `None` replaces none.
+    folder: Option<PathBuf>,
     /// True if `$NAME` is replaced too.
     is_plain: bool,
     /// The inputs that have no value yet.
@@ -51,7 +53,16 @@ impl Expand {
     /// Adds the variables of an editor.
     pub(crate) fn editor(self, editor: EditorVariables) -> Self {
         Self {
+            folder: Some(editor.workspace.clone()),
             editor: Some(editor),
+            ..self
+        }
+    }
+
+    /// Replaces `${file:PATH}` by the contents of a file.
+    pub(crate) fn files_in(self, folder: &Path) -> Self {
+        Self {
+            folder: Some(folder.to_owned()),
             ..self
         }
     }
@@ -115,6 +126,14 @@ impl Expand {
             && let Some(value) = self.replace_editor(editor, placeholder)?
         {
             return Ok(Some(value));
+        }
+        if let Some(folder) = &self.folder
+            && let Some(name) = placeholder.strip_prefix("file:")
+        {
+            let path = folder.join(name);
+            let text = read_bounded(&path, MAX_VALUE)
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            return Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()));
         }
         let variable = placeholder.strip_prefix("env:").unwrap_or(placeholder);
         let (name, default) = match variable.split_once(":-") {
@@ -193,12 +212,6 @@ impl Expand {
                      it asks for it",
                     join("inputs", name)
                 ))
-            }
-            "file" => {
-                let path = editor.workspace.join(name);
-                let text = read_bounded(&path, MAX_VALUE)
-                    .map_err(|error| format!("{}: {error}", path.display()))?;
-                Ok(Some(text.trim_end_matches(['\n', '\r']).to_owned()))
             }
             "workspaceFolder" | "config" | "command" | "extensionInstallFolder" => Err(format!(
                 "`${{{placeholder}}}` is a variable that only the editor knows; write its value, or a variable of the \

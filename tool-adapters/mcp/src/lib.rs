@@ -13,7 +13,8 @@ mod server;
 
 #[cfg(feature = "auth")]
 pub use crate::auth::{
-    AccessClaims, LoginError, LoginRequest, LoginStore, MemoryLoginStore, OAuthLogin, OAuthResource,
+    AccessClaims, LoginError, LoginLock, LoginRequest, LoginStore, MemoryLoginStore, OAuthLogin,
+    OAuthResource,
 };
 #[doc(hidden)]
 pub use crate::client::messages;

@@ -133,7 +133,7 @@ fn refusal(
     if let Some(wait) = wait {
         text = format!("{text}; try again after {} s", wait.as_secs_f64().ceil());
     }
-    match status.as_u16() {
+    let error = match status.as_u16() {
         401 | 403 | 407 => ToolError::auth(text),
         408 | 425 | 503 => ToolError::transient(text),
         409 | 412 | 423 => ToolError::conflict(text),
@@ -147,6 +147,10 @@ fn refusal(
             }
         }
         _ => ToolError::permanent(text),
+    };
+    match wait {
+        Some(wait) => error.retry_after(wait),
+        None => error,
     }
 }
 

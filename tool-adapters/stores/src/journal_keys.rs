@@ -1,7 +1,6 @@
 //! What the journals that processes share have in common.
 
 use sha2::{Digest, Sha256};
-use std::fmt;
 use std::fmt::Write;
 use std::time::Duration;
 use tool_core::session::{JournalError, StoreError};
@@ -14,7 +13,7 @@ const SHORTEST_LEASE: Duration = Duration::from_millis(100);
 const KEEP: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// The options of a journal that processes share.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct JournalOptions {
     /// Distinguishes this process's journal from all others.
     pub(crate) process: String,
@@ -40,13 +39,6 @@ impl Default for JournalOptions {
 impl JournalOptions {
     pub(crate) fn set_lease(&mut self, lease: Duration) {
         self.lease = lease.max(SHORTEST_LEASE);
-    }
-
-    pub(crate) fn describe(&self, text: &mut fmt::DebugStruct<'_, '_>) -> fmt::Result {
-        text.field("process", &self.process)
-            .field("lease", &self.lease)
-            .field("keep", &self.keep)
-            .finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,8 @@
 //! Stores in PostgreSQL.
 
+mod changes;
+
+use crate::postgres::changes::ToldChanges;
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
 use crate::sql::histories::HistoryDatabase;
@@ -19,6 +22,7 @@ use sqlx::{
 use std::str::FromStr;
 use std::time::Duration;
 use tokio::time::timeout;
+use tool_core::session::StoreChanges;
 use tracing::subscriber::{NoSubscriber, with_default};
 
 const CONNECTIONS: u32 = 8;
@@ -62,6 +66,8 @@ pub struct PostgresPool {
     /// `PgBouncer` in transaction mode. Then no statement is prepared by name, and each runs in a
     /// transaction with its parsing.
     is_pooled: bool,
+    /// The changes that readers are told.
+    told: ToldChanges,
 }
 
 /// The parameter of an address that turns prepared statements with a name off, if it is 0.
@@ -70,6 +76,14 @@ const STATEMENT_CACHE: &str = "statement-cache-capacity";
 /// Begins a transaction over a connection that keeps no settings.
 const BEGIN_POOLED: &str =
     "BEGIN; SET LOCAL lock_timeout = '5s'; SET LOCAL statement_timeout = '10s'";
+
+/// Begins a transaction that creates tables, and waits for others that do the same.
+const BEGIN_MIGRATION: &str =
+    "BEGIN; SET LOCAL lock_timeout = '60s'; SET LOCAL statement_timeout = '10min'";
+
+/// Locks the tables of a schema against others that create them, until the transaction ends.
+const LOCK_MIGRATIONS: &str =
+    "SELECT pg_advisory_xact_lock(hashtextextended('tool_migrations ' || current_schema(), 0))";
 
 impl SqlStore<PostgresDatabase> {
     /// Opens the store at an address, such as `postgres://user:password@host:5432/database`. The
@@ -89,8 +103,49 @@ impl SqlStore<PostgresDatabase> {
         Self::with(PostgresPool {
             pool,
             is_pooled: false,
+            told: ToldChanges::default(),
         })
         .await
+    }
+
+    /// Returns the changes of agents, approvals and grants from now on, in whichever process or by
+    /// whichever statement they are made. Call it in a tokio runtime.
+    ///
+    /// All readers of a store, and of its clones, share one more connection, which listens. If it is
+    /// lost, it is opened again after a pause, and then the readers get [`StoreChange::Unknown`].
+    /// Behind a pooler in transaction mode no connection can listen: the store finds out, and its
+    /// readers get `Unknown` every five seconds.
+    ///
+    /// Triggers tell the ids only: anyone who may connect to the database can listen.
+    ///
+    /// [`StoreChange::Unknown`]: tool_core::session::StoreChange::Unknown
+    ///
+    /// ```no_run
+    /// use tool_adapters::stores::PostgresStore;
+    /// use tool_core::{Runtime, ToolContext};
+    ///
+    /// # async fn show() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = PostgresStore::connect("postgres://assistant@db.example/assistant?sslmode=verify-full").await?;
+    /// let mut changes = store.changes();
+    /// let tools = ToolContext::builder().build()?;
+    /// # let key = [7; 32];
+    /// let runtime = Runtime::builder(tools).store(store).signing_key(key).build()?;
+    ///
+    /// // The page of a user. The first change comes at once.
+    /// while let Some(change) = changes.next().await {
+    ///     if change.concerns("user:7") {
+    ///         let page = runtime.pending_approvals("user:7", None, 20).await?;
+    ///         println!("{} calls wait for you", page.calls.len());
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn changes(&self) -> StoreChanges {
+        let PostgresDatabase(database) = &self.0;
+        database
+            .told
+            .subscribe(&self.0, &database.pool, database.is_pooled)
     }
 
     async fn with(pool: PostgresPool) -> Result<Self, SqlError> {
@@ -118,6 +173,11 @@ const TABLES: &[Tables] = &[
                 name: "actions",
                 sql: include_str!("migrations/postgres/0002_actions.sql"),
             },
+            SqlMigration {
+                number: 3,
+                name: "changes of agents",
+                sql: include_str!("migrations/postgres/0003_changes_of_agents.sql"),
+            },
         ],
     },
     Tables {
@@ -133,6 +193,11 @@ const TABLES: &[Tables] = &[
                 number: 2,
                 name: "grants",
                 sql: include_str!("migrations/postgres/0002_grants.sql"),
+            },
+            SqlMigration {
+                number: 3,
+                name: "changes of sessions",
+                sql: include_str!("migrations/postgres/0003_changes_of_sessions.sql"),
             },
         ],
     },
@@ -152,6 +217,15 @@ const TABLES: &[Tables] = &[
             number: 1,
             name: "journal",
             sql: include_str!("migrations/postgres/0001_journal.sql"),
+        }],
+    },
+    Tables {
+        noted_in: "_tool_limits_migrations",
+        applied: "SELECT version, checksum FROM _tool_limits_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "limits",
+            sql: include_str!("migrations/postgres/0001_limits.sql"),
         }],
     },
 ];
@@ -201,30 +275,49 @@ pub async fn connect(url: &str) -> Result<PostgresPool, Error> {
     Ok(PostgresPool {
         pool: pool.connect_with(options).await?,
         is_pooled,
+        told: ToldChanges::default(),
     })
 }
 
 impl PostgresPool {
-    /// Creates the tables of an area, or updates them.
-    async fn migrate(&self, tables: &Tables) -> Result<(), Error> {
-        let migrator = tables.migrator();
-        if !self.is_pooled {
-            let applied = query_as(tables.applied).fetch_all(&self.pool).await;
-            if !is_migrated(&migrator, applied) {
-                migrator.run(&self.pool).await?;
-            }
+    /// Creates the tables of an area, or updates them. Any number of processes may do so at once:
+    /// one does it, and the others wait.
+    ///
+    /// # Errors
+    ///
+    /// The tables are of another program or of a newer version, or the user may not create them.
+    /// Then nothing has changed.
+    pub async fn migrate(&self, tables: &Tables) -> Result<(), SqlError> {
+        Ok(self.try_migrate(tables).await?)
+    }
+
+    async fn try_migrate(&self, tables: &Tables) -> Result<(), Error> {
+        let mut migrator = tables.migrator();
+        // The migrator's own lock belongs to the connection, and would outlive a failure.
+        migrator.set_locking(false);
+
+        let mut transaction = self.pool.begin().await?;
+        let applied = query_as(tables.applied)
+            .persistent(!self.is_pooled)
+            .fetch_all(&mut *transaction)
+            .await;
+        transaction.rollback().await?;
+        if is_migrated(&migrator, applied) {
             return Ok(());
         }
-        let mut transaction = self.pool.begin().await?;
-        let applied = query_as(tables.applied).fetch_all(&mut *transaction).await;
-        drop(transaction);
-        if !is_migrated(&migrator, applied) {
-            // The migrator's lock and its statements belong to one connection.
-            let mut transaction = self.pool.begin().await?;
-            migrator.run_direct(None, &mut *transaction, false).await?;
-            transaction.commit().await?;
+
+        let mut transaction = self.pool.begin_with(BEGIN_MIGRATION).await?;
+        transaction.execute(LOCK_MIGRATIONS).await?;
+        // The migrator prepares statements by name, and another connection of a pooler may have
+        // done so before over the same one to the server.
+        if self.is_pooled {
+            transaction.execute("DEALLOCATE ALL").await?;
         }
-        Ok(())
+        migrator.run_direct(None, &mut *transaction, false).await?;
+        if self.is_pooled {
+            transaction.execute("DEALLOCATE ALL").await?;
+        }
+        transaction.commit().await
     }
 
     /// Runs a statement over one of the connections.

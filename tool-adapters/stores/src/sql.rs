@@ -8,6 +8,7 @@
 pub(crate) mod agents;
 pub(crate) mod histories;
 pub(crate) mod journal;
+pub(crate) mod permits;
 pub(crate) mod session_copy;
 pub(crate) mod session_record;
 pub(crate) mod session_row;
@@ -18,6 +19,7 @@ use sqlx::migrate::{MigrateError, Migration, MigrationType, Migrator};
 use sqlx::{Arguments, ColumnIndex, Decode, Encode, Error, Row, SqlSafeStr, Type, ValueRef};
 use std::error::Error as StdError;
 use std::fmt;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 use tool_core::session::StoreError;
@@ -263,7 +265,7 @@ impl From<Error> for SqlError {
 
 /// Returns what to do if a pooler is between this program and the server: a statement that was
 /// prepared over one connection is sent over another, or a parameter of the connection is refused.
-pub fn pooler_hint(error: &Error) -> Option<&'static str> {
+fn pooler_hint(error: &Error) -> Option<&'static str> {
     let error = error.as_database_error()?;
     let is_lost_statement = error
         .code()
@@ -275,6 +277,20 @@ pub fn pooler_hint(error: &Error) -> Option<&'static str> {
         "a pooler such as PgBouncer in transaction mode keeps no prepared statements; add `?statement-cache-capacity=0` to \
          the database's address, or `&statement-cache-capacity=0` if it has parameters",
     )
+}
+
+/// Returns what to do if the user may not create or change tables.
+fn rights_hint(error: &Error) -> Option<&'static str> {
+    let code = error.as_database_error()?.code()?;
+    (code == "42501").then_some(
+        "; the first start, and the first one of a new version, need a user that owns the tables and may create others",
+    )
+}
+
+/// Returns true if the two sides did not agree on TLS.
+fn is_of_tls(error: &io::Error) -> bool {
+    let text = error.to_string();
+    text.contains("peer certificate") || text.contains("fatal alert")
 }
 
 fn describe(error: &Error) -> String {
@@ -293,8 +309,25 @@ fn describe(error: &Error) -> String {
             "the database returned SQLSTATE {}",
             error.code().unwrap_or_default()
         ),
+        Error::Io(error) if is_of_tls(error) => format!(
+            "the TLS connection failed: {error}; check the server's certificate, its CA (`sslrootcert`) and the host of the \
+             address, and `sslcert` and `sslkey` if the server asks for a certificate"
+        ),
+        Error::Io(error) if error.kind() == ErrorKind::NotFound => format!(
+            "the connection failed: {error}; check the files that the address names: the socket of `host`, `sslrootcert`, \
+             `sslcert`, `sslkey`"
+        ),
         Error::Io(error) => format!("the connection failed: {error}"),
-        Error::Tls(error) => format!("the TLS connection failed: {error}"),
+        Error::Tls(error) if error.to_string().contains("does not support TLS") => {
+            format!(
+                "the TLS connection failed: {error}; turn TLS on at the server, or set another `sslmode`"
+            )
+        }
+        Error::Tls(error) => {
+            format!(
+                "the TLS connection failed: {error}; check `sslrootcert`, `sslcert` and `sslkey` of the address"
+            )
+        }
         Error::PoolTimedOut => {
             "no connection was available in time; the database is unreachable or overloaded".into()
         }
@@ -302,7 +335,8 @@ fn describe(error: &Error) -> String {
         Error::WorkerCrashed => "the connection broke".into(),
         Error::Migrate(error) => match &**error {
             MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _) => {
-                format!("failed to create the tables: {}", describe(error))
+                let hint = rights_hint(error).unwrap_or_default();
+                format!("failed to create the tables: {}{hint}", describe(error))
             }
             MigrateError::VersionMissing(_) | MigrateError::VersionTooNew(..) => {
                 "the tables are of a newer version of this program; use that version".into()
@@ -313,7 +347,15 @@ fn describe(error: &Error) -> String {
             _ => "failed to create the tables".into(),
         },
         // Their texts may quote an address with its password, or a value.
-        Error::Configuration(_) => "the database's address is invalid".into(),
+        Error::Configuration(error) => match &*error.to_string() {
+            "user auth key and certs must be given together" => {
+                "the database's address needs both `sslcert` and `sslkey`, or none of them".into()
+            }
+            "no keys found pem file" => {
+                "the file of `sslkey` in the database's address has no private key in PEM".into()
+            }
+            _ => "the database's address is invalid".into(),
+        },
         Error::Protocol(_) => "the database sent an unexpected answer".into(),
         Error::ColumnDecode { index, .. } => format!("column {index} has an unexpected type"),
         Error::ColumnNotFound(name) => format!("the tables have no column {name}"),
@@ -333,19 +375,26 @@ fn shows_no_value(error: &dyn sqlx::error::DatabaseError) -> bool {
 }
 
 /// The tables of one area, which are created and updated on their own.
-pub(crate) struct Tables {
+#[derive(Clone, Copy, Debug)]
+pub struct Tables {
     /// The table that notes the migrations. The program may use sqlx's table for its own.
-    pub(crate) noted_in: &'static str,
+    pub noted_in: &'static str,
     /// Reads which migrations the database has.
-    pub(crate) applied: &'static str,
-    pub(crate) migrations: &'static [SqlMigration],
+    pub applied: &'static str,
+    /// The migrations, which are applied in the order of their numbers.
+    pub migrations: &'static [SqlMigration],
 }
 
-/// Statements that create or change tables.
-pub(crate) struct SqlMigration {
-    pub(crate) number: i64,
-    pub(crate) name: &'static str,
-    pub(crate) sql: &'static str,
+/// Statements that create or change tables. Once released, they never change: a database notes
+/// their checksum.
+#[derive(Clone, Copy, Debug)]
+pub struct SqlMigration {
+    /// The number, which is noted.
+    pub number: i64,
+    /// What the migration makes.
+    pub name: &'static str,
+    /// The statements.
+    pub sql: &'static str,
 }
 
 impl Tables {

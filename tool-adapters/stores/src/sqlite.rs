@@ -168,6 +168,15 @@ const TABLES: &[Tables] = &[
             sql: include_str!("migrations/sqlite/0001_journal.sql"),
         }],
     },
+    Tables {
+        noted_in: "_tool_limits_migrations",
+        applied: "SELECT version, checksum FROM _tool_limits_migrations ORDER BY version",
+        migrations: &[SqlMigration {
+            number: 1,
+            name: "limits",
+            sql: include_str!("migrations/sqlite/0001_limits.sql"),
+        }],
+    },
 ];
 
 fn connect_options() -> SqliteConnectOptions {

@@ -263,7 +263,8 @@ impl AgentsBuilder {
     }
 
     /// Sets how long a loaded agent is used without asking the store for its version. Defaults to
-    /// zero: each load asks.
+    /// zero: each load asks. With [`Agents::follow`] a change takes effect at once, however long
+    /// this is.
     pub fn recheck_after(mut self, time: Duration) -> Self {
         self.timing.recheck_after = time;
         self

@@ -28,12 +28,22 @@ struct EntryState {
     loaded: Option<Arc<LoadedAgent>>,
     /// When the store was last asked for the version.
     checked_at: Option<Instant>,
+    /// Number of times that the agent was said to have changed.
+    rechecks: u64,
     /// Number of loads that have begun.
     loads: u64,
     /// The error of the last load, if it failed.
     failed: Option<AgentError>,
     /// The entry was evicted: a load that ends later must not put toolsets into it.
     is_evicted: bool,
+}
+
+impl EntryState {
+    fn mark_checked(&mut self, rechecks: u64) {
+        if self.rechecks == rechecks {
+            self.checked_at = Some(Instant::now());
+        }
+    }
 }
 
 impl AgentCache {
@@ -64,6 +74,18 @@ impl AgentCache {
         entry.into_value()
     }
 
+    /// Lets the next load of an agent ask the store, however short ago that was.
+    pub(crate) fn recheck(&self, agent: &str) {
+        if let Some(entry) = self.0.get(agent) {
+            entry.recheck();
+        }
+    }
+
+    /// Lets the next load of each agent ask the store.
+    pub(crate) fn recheck_all(&self) {
+        self.0.iter().for_each(|(_, entry)| entry.recheck());
+    }
+
     pub(crate) fn clear(&self) {
         self.0.iter().for_each(|(_, entry)| entry.evict());
         self.0.invalidate_all();
@@ -83,9 +105,21 @@ impl CacheEntry {
         state.loaded.clone().filter(|_| is_recent)
     }
 
-    /// Notes that the store has the version that is loaded.
-    pub(crate) fn mark_checked(&self) {
-        self.state.lock().checked_at = Some(Instant::now());
+    /// Notes that the store has the version that is loaded, unless the agent has changed since it
+    /// was asked: since [`rechecks`](Self::rechecks) was the number that is given.
+    pub(crate) fn mark_checked(&self, rechecks: u64) {
+        self.state.lock().mark_checked(rechecks);
+    }
+
+    /// Returns the number of times that the agent was said to have changed.
+    pub(crate) fn rechecks(&self) -> u64 {
+        self.state.lock().rechecks
+    }
+
+    fn recheck(&self) {
+        let mut state = self.state.lock();
+        state.rechecks += 1;
+        state.checked_at = None;
     }
 
     /// Returns the number of loads that have begun.
@@ -110,11 +144,12 @@ impl CacheEntry {
         self.state.lock().loads += 1;
     }
 
-    pub(crate) fn end_load(&self, outcome: &LoadOutcome) {
+    /// Keeps the outcome of a load that has begun after so many rechecks.
+    pub(crate) fn end_load(&self, outcome: &LoadOutcome, rechecks: u64) {
         let mut state = self.state.lock();
         state.failed = outcome.as_ref().err().cloned();
         let Ok(loaded) = outcome else { return };
-        state.checked_at = Some(Instant::now());
+        state.mark_checked(rechecks);
         let before = if state.is_evicted {
             None
         } else {
@@ -131,5 +166,41 @@ impl CacheEntry {
         let before = state.loaded.take();
         drop(state);
         drop(before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::ToolContext;
+
+    const HOUR: Duration = Duration::from_secs(3_600);
+
+    fn loaded() -> Arc<LoadedAgent> {
+        let base = ToolContext::builder().build().expect("no tools");
+        Arc::new(LoadedAgent::assemble(
+            &base,
+            HOUR,
+            &Arc::from("alice"),
+            1,
+            Vec::new(),
+            None,
+        ))
+    }
+
+    #[test]
+    fn a_change_during_a_load_lets_the_next_load_ask() {
+        let cache = AgentCache::new(10);
+        let entry = cache.get_or_insert("alice");
+        entry.begin_load();
+        let before = entry.rechecks();
+        cache.recheck("alice");
+        entry.end_load(&Ok(loaded()), before);
+        assert!(entry.checked_within(HOUR).is_none());
+
+        entry.mark_checked(before);
+        assert!(entry.checked_within(HOUR).is_none(), "asked before");
+        entry.mark_checked(entry.rechecks());
+        assert!(entry.checked_within(HOUR).is_some());
     }
 }

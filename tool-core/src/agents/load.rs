@@ -40,6 +40,7 @@ pub(crate) async fn load(agents: &Arc<AgentsInner>, agent: &Arc<str>) -> LoadOut
         return Ok(loaded);
     }
     let loads = cached.as_ref().map_or(0, |entry| entry.loads());
+    let rechecks = cached.as_ref().map_or(0, |entry| entry.rechecks());
     let version = ask_store(async { agents.store.version(agent).await })
         .await
         .map_err(AgentError::about(agent, ""))?;
@@ -47,7 +48,7 @@ pub(crate) async fn load(agents: &Arc<AgentsInner>, agent: &Arc<str>) -> LoadOut
         let loaded = entry
             .loaded()
             .filter(|loaded| loaded.version == version && !loaded.is_due(retry_failed));
-        loaded.inspect(|_| entry.mark_checked())
+        loaded.inspect(|_| entry.mark_checked(rechecks))
     };
     if let Some(loaded) = cached.as_deref().and_then(up_to_date) {
         return Ok(loaded);
@@ -70,7 +71,7 @@ pub(crate) async fn load(agents: &Arc<AgentsInner>, agent: &Arc<str>) -> LoadOut
     {
         // Failed toolsets are tried again in the background, because they may take long to fail
         // again.
-        entry.mark_checked();
+        entry.mark_checked(rechecks);
         if let Ok(turn) = Arc::clone(&entry.loading).try_lock_owned()
             && up_to_date(&entry).is_none()
         {
@@ -118,6 +119,7 @@ fn spawn_load(
 ) -> JoinHandle<LoadOutcome> {
     let (inner, agent, entry) = (Arc::clone(agents), Arc::clone(agent), Arc::clone(entry));
     entry.begin_load();
+    let rechecks = entry.rechecks();
     let load = async move {
         let _turn = turn;
         let outcome = AssertUnwindSafe(reload(&inner, &agent, &entry, retry))
@@ -125,7 +127,7 @@ fn spawn_load(
             .await;
         let outcome =
             outcome.unwrap_or_else(|_| Err(failure(&agent, "loading the agent panicked")));
-        entry.end_load(&outcome);
+        entry.end_load(&outcome, rechecks);
         outcome
     };
     agents.tasks.spawn(load.in_current_span())

@@ -14,6 +14,7 @@ pub(crate) mod catalog;
 mod confirmations;
 mod error;
 mod executor;
+mod follow;
 mod grant;
 mod keys;
 mod load;

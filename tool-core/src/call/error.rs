@@ -8,7 +8,9 @@ use std::any::type_name;
 use std::borrow::Cow;
 use std::error::Error;
 use std::io::Write as _;
+use std::num::NonZeroU32;
 use std::ops::Deref;
+use std::time::Duration;
 use std::{fmt, io};
 
 /// The message that the model reads instead of an internal error's own text.
@@ -197,6 +199,8 @@ pub struct ToolError {
     /// The tool ended in a way that it did not foresee (a panic, a timeout), so its effects are not
     /// known.
     unexpected: bool,
+    /// The milliseconds after which the call may succeed.
+    retry_after: Option<NonZeroU32>,
 }
 
 macro_rules! constructors {
@@ -247,6 +251,7 @@ impl ToolError {
             retryable,
             partial_side_effects: false,
             unexpected: false,
+            retry_after: None,
         }
     }
 
@@ -262,6 +267,34 @@ impl ToolError {
     pub fn partial_side_effects(mut self, yes: bool) -> Self {
         self.partial_side_effects = yes;
         self
+    }
+
+    /// Sets the time after which the same call may succeed, as a service has said. An automatic retry
+    /// waits for it, and the host finds it in
+    /// [`ResponseMeta::retry_after`](crate::call::ResponseMeta::retry_after). Say it in the message
+    /// too: that is what the model reads.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_core::ToolError;
+    ///
+    /// let error = ToolError::rate_limit("the calendar is busy; wait 2 s").retry_after(Duration::from_secs(2));
+    /// assert_eq!(error.requested_delay(), Some(Duration::from_secs(2)));
+    /// ```
+    #[must_use]
+    pub fn retry_after(mut self, time: Duration) -> Self {
+        // Rounded up, as a call that comes too early is refused again.
+        let milliseconds = time.as_micros().div_ceil(1_000);
+        let milliseconds = u32::try_from(milliseconds).unwrap_or(u32::MAX);
+        self.retry_after = NonZeroU32::new(milliseconds);
+        self
+    }
+
+    /// Returns the time after which the same call may succeed, if it is known: whole milliseconds,
+    /// and at most 49 days.
+    pub fn requested_delay(&self) -> Option<Duration> {
+        let milliseconds = self.retry_after?.get();
+        Some(Duration::from_millis(milliseconds.into()))
     }
 
     /// Returns the kind of the error.

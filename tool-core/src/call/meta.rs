@@ -96,6 +96,12 @@ pub(crate) struct OptionalMeta {
     pub(crate) problems: Vec<Problem>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) empty: Option<bool>,
+    /// The times that the tool has run for the call, if it has run more than once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) attempts: Option<u32>,
+    /// The milliseconds after which the call may succeed.
+    #[serde(skip_serializing_if = "Option::is_none", rename = "retryAfterMs")]
+    pub(crate) retry_after: Option<u64>,
     #[serde(skip)]
     pub(crate) session_is_lost: bool,
     /// True if the call did not run because another process is running it.
@@ -406,6 +412,18 @@ impl<'a> ResponseMeta<'a> {
     /// to these.
     pub fn changed_arguments(&self) -> Option<&'a str> {
         self.optional()?.changed_arguments.as_deref()
+    }
+
+    /// Returns how often the tool has run for the call: once, and once more for each automatic retry.
+    pub fn attempts(&self) -> u32 {
+        let of_retries = self.optional().and_then(|optional| optional.attempts);
+        of_retries.unwrap_or(1)
+    }
+
+    /// Returns the time after which the call may succeed, if the error says one: that of a limit, of
+    /// an open circuit breaker, or of the service behind the tool.
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.optional()?.retry_after.map(Duration::from_millis)
     }
 
     /// Returns true if the call did not begin because the session's store does not know the session

@@ -31,7 +31,7 @@ pub struct ToolOutput {
 }
 
 /// The members of `meta` that belong to the envelope.
-const RESERVED: [&str; 15] = [
+const RESERVED: [&str; 17] = [
     "schemaVersion",
     "tool",
     "callId",
@@ -44,6 +44,8 @@ const RESERVED: [&str; 15] = [
     "confirmation",
     "nestedConfirmations",
     "changedArguments",
+    "attempts",
+    "retryAfterMs",
     "problems",
     "form",
     "empty",

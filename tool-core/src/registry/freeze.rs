@@ -209,6 +209,7 @@ fn check(tool: &ToolDefinition) -> Vec<String> {
         problems.extend(check_compiled(tool));
     }
     problems.extend(schemas);
+    problems.extend(check_retries(tool));
     let mut messages = problems
         .iter()
         .map(|problem| format!("tool `{name}`: {problem}"))
@@ -219,6 +220,15 @@ fn check(tool: &ToolDefinition) -> Vec<String> {
         messages.extend(check_raw_name(tool.name()));
     }
     messages
+}
+
+/// Refuses retries of a tool whose calls may have further effects when they are repeated.
+fn check_retries(tool: &ToolDefinition) -> Option<String> {
+    let may_retry = tool.flags().idempotent;
+    (tool.retries().is_some() && !may_retry).then(|| {
+        "`retries` needs a tool that can be called again without further effects; mark it `idempotent`, make it a `retrieval`, or remove `retries`"
+            .to_owned()
+    })
 }
 
 /// Returns the problems with the form of the schemas.

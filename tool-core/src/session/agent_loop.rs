@@ -3,6 +3,7 @@
 use crate::call::{ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::agent_event::AgentEvent;
 use crate::session::answer_form::{AnswerForm, FormVerdict};
+use crate::session::drain_switch::process_ending;
 use crate::session::durable_steps::{
     DurableSteps, RecordedResponse, record, record_response, record_verdict, recorded_error,
 };
@@ -179,6 +180,10 @@ pub(crate) async fn reply<M: Model>(
         pauses: 0,
         asked: 0,
         lacks_budget: false,
+    };
+    let Some(_in_progress) = session.begin_reply() else {
+        let finish = open.fail(process_ending("the reply"));
+        return open.end(finish).await;
     };
     let message = match open.guard_input(message).await {
         Ok(message) => message,

@@ -7,6 +7,7 @@ use crate::json::nested::unless_too_deep;
 use crate::registry::ToolContext;
 use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::control_tools::session_tools;
+use crate::session::drain_switch::OpenReplies;
 use crate::session::earlier_calls::EarlierCalls;
 use crate::session::handle::Session;
 use crate::session::inner::{RareState, RuntimeInner, SessionInner, SessionResources, journal_key};
@@ -431,6 +432,7 @@ impl SessionBuilder {
                 updates,
                 own_log: OnceLock::new(),
                 running: RunningCalls::default(),
+                replies: OpenReplies::default(),
                 id: SessionId::new(self.id.as_str()),
                 principal: Arc::clone(&self.principal),
                 base: RunContext::from_parts(Arc::new(context), Arc::new(CallContext::default())),

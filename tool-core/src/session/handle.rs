@@ -13,6 +13,7 @@ use crate::session::approvals::{PendingCall, Signer};
 use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
 use crate::session::decision::Decision;
+use crate::session::drain_switch::process_ending;
 use crate::session::durable_steps::{DurableSteps, RecordedResponse, record, record_response};
 use crate::session::event_queue::EventSender;
 use crate::session::history::History;
@@ -606,6 +607,9 @@ impl Session {
         gives_grant: bool,
     ) -> Result<ApprovableCall, Box<ToolResponse>> {
         let refused = |error| Box::new(confirm::response_without_call(error));
+        if self.0.runtime.drain.is_on() {
+            return Err(refused(process_ending("the call")));
+        }
         let pending = confirm::pending_call(&self.0, token).await;
         let pending = pending.map_err(refused)?;
         confirm::check_tools(&self.0, &pending).map_err(refused)?;

@@ -8,6 +8,8 @@ use crate::session::account::{Accounts, Payers};
 use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::Signer;
 use crate::session::calls_in_progress::CallsInProgress;
+use crate::session::circuit_breaker::Circuits;
+use crate::session::drain_switch::{DrainSwitch, OpenReplies};
 use crate::session::earlier_calls::EarlierCalls;
 use crate::session::guards::Guards;
 use crate::session::hooks::Hook;
@@ -60,10 +62,12 @@ pub(crate) struct RuntimeInner {
     /// The threads of `blocking` tools.
     pub(crate) threads: ThreadPool,
     pub(crate) metrics: RuntimeMetrics,
+    pub(crate) circuits: Circuits,
     pub(crate) accounts: Mutex<Accounts>,
     pub(crate) approvals: ApprovalRequests<SessionInner>,
     /// The spare bytes of the lists of calls, of sessions that are not in memory.
     pub(crate) spare: Arc<SpareBytes>,
+    pub(crate) drain: DrainSwitch,
 }
 
 impl RuntimeInner {
@@ -102,6 +106,7 @@ pub(crate) struct SessionInner {
     /// The host's wishes about updates. Created with the first of them.
     pub(crate) updates: OnceLock<Arc<UpdateOptions>>,
     pub(crate) running: RunningCalls,
+    pub(crate) replies: OpenReplies,
     /// An allocation of its own, whose address identifies the session among others with the same
     /// text.
     pub(crate) id: SessionId,
@@ -303,15 +308,20 @@ impl SessionInner {
             renewed.close_all().await;
         }
         self.close().await;
+        self.settle().await;
+        if let Err(error) = self.record.end().await {
+            tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to end the session in its store");
+        }
+        self.forget().await;
+    }
+
+    /// Charges the amounts that the store has not taken.
+    pub(crate) async fn settle(&self) {
         if let Some(payers) = self.rare.get().and_then(|rare| rare.payers.get())
             && let Err(error) = payers.account.settle().await
         {
             tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to charge calls");
         }
-        if let Err(error) = self.record.end().await {
-            tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to end the session in its store");
-        }
-        self.forget().await;
     }
 
     /// Removes the session's entries from the journal, unless a later session has taken its place

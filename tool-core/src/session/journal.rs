@@ -104,6 +104,20 @@ pub trait Journal: Send + Sync + 'static {
         call: &JournalEntry,
     ) -> impl Future<Output = Result<JournalStart, JournalError>> + Send;
 
+    /// Returns what [`started`](Self::started) would answer if another process has recorded a call
+    /// with this session and id, and records nothing. A call that a limit refuses is looked up, so
+    /// that one which has taken effect is not said to be refused.
+    ///
+    /// The default is right for a journal of one process.
+    fn find(
+        &self,
+        session: &str,
+        call_id: &str,
+    ) -> impl Future<Output = Result<Option<JournalStart>, JournalError>> + Send {
+        _ = (session, call_id);
+        async { Ok(None) }
+    }
+
     /// Records the end of a call that this process has started: the JSON of its envelope, of at most
     /// 65 KiB, with a member `content` if its result has
     /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, for example one of a forgotten
@@ -274,6 +288,7 @@ object_safe! {
     /// A journal of any type.
     pub(crate) trait DynJournal: Journal, JournalError;
     started(call: &'a JournalEntry) -> JournalStart;
+    find(session: &'a str, call_id: &'a str) -> Option<JournalStart>;
     finished(session: &'a str, call_id: &'a str, response: &'a str) -> ();
     recover(session: &'a str) -> Vec<RecoveredCall>;
     forget(session: &'a str) -> ();

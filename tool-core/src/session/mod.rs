@@ -12,9 +12,12 @@ pub(crate) mod audit;
 pub(crate) mod builder;
 pub(crate) mod calls_in_progress;
 pub(crate) mod caps;
+pub(crate) mod circuit_breaker;
 pub(crate) mod control_tools;
 pub(crate) mod decision;
 pub(crate) mod declared_tools;
+pub(crate) mod drain;
+pub(crate) mod drain_switch;
 pub(crate) mod durable_steps;
 pub(crate) mod earlier_calls;
 pub(crate) mod event_queue;
@@ -41,6 +44,7 @@ pub(crate) mod model_info;
 pub(crate) mod model_span;
 pub(crate) mod model_step;
 pub(crate) mod notes;
+pub(crate) mod party;
 pub(crate) mod pending_approvals;
 pub(crate) mod pipeline;
 pub(crate) mod playout;
@@ -60,6 +64,7 @@ pub(crate) mod search;
 #[cfg(feature = "tower")]
 mod service;
 pub(crate) mod session_grants;
+pub(crate) mod shared_limits;
 pub(crate) mod snapshots;
 pub(crate) mod state;
 pub(crate) mod store;
@@ -87,8 +92,10 @@ pub use crate::session::audit::{
 };
 pub use crate::session::builder::SessionBuilder;
 pub use crate::session::caps::{Allowance, CapAmount, CapScope, Spending, SpendingCaps, UsedCap};
+pub use crate::session::circuit_breaker::{CircuitBreaker, CircuitMetrics, CircuitState};
 pub use crate::session::control_tools::{CONTROL_TOOL_NAMES, SEARCH_TOOL};
 pub use crate::session::decision::Decision;
+pub use crate::session::drain::{DrainReport, UnfinishedCall};
 pub use crate::session::durable_steps::{DurableSteps, PlainSteps, record};
 pub use crate::session::event_queue::EventSender;
 pub use crate::session::fallback::{FallbackModel, ModelSwitch};
@@ -129,14 +136,16 @@ pub use crate::session::reply::Reply;
 pub use crate::session::reply_finish::ReplyFinish;
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::ToolSearch;
+pub use crate::session::shared_limits::{LimitScope, RateLimit, SharedLimit};
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
-    Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, BudgetLimit, Charge,
+    Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalState, BudgetLimit, Charge,
     ConversationInfo, ConversationKey, ConversationPlace, ConversationSize, ConversationSummary,
-    DynHistoryStore, HistoryStore, HistoryStoreError, MemoryRecord, MemoryStore, OpenError,
-    OpenRequest, PrincipalCharge, PrincipalSpending, Refusal, SessionRecord, SessionStore,
-    Settlement, StoreError, StoredConversation, StoredMessages, StoredSession, ToolTurnReport,
-    TurnReport, Verdict,
+    DynHistoryStore, HistoryStore, HistoryStoreError, LimitUse, MemoryRecord, MemoryStore,
+    OpenError, OpenRequest, PLACE_RETRY, PermitLimit, PermitRefusal, PermitRequest, PermitVerdict,
+    PrincipalCharge, PrincipalSpending, Refusal, SessionRecord, SessionStore, Settlement,
+    StoreChange, StoreChanges, StoreError, StoredConversation, StoredMessages, StoredSession,
+    ToolTurnReport, TurnReport, Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::{BackgroundAnswer, CallUpdate};

@@ -4,7 +4,9 @@ use crate::call::Mode;
 use crate::call::asker::QuestionLimits;
 use crate::session::approvals::ApprovalLimits;
 use crate::session::caps::{CapScope, SpendingCaps};
+use crate::session::circuit_breaker::CircuitBreaker;
 use crate::session::search::ToolSearch;
+use crate::session::shared_limits::{LimitScope, RateLimit, SharedSettings};
 use crate::tool::Category;
 use crate::trace::Redaction;
 #[cfg(feature = "trace")]
@@ -54,6 +56,8 @@ pub struct Policy {
     /// `None` in most policies, so that calls need not look for caps.
     pub(crate) caps: Option<Box<SpendingCaps>>,
     pub(crate) search: Option<Box<ToolSearch>>,
+    /// `None` in most policies, so that calls need not look for shared limits.
+    pub(crate) shared: Option<Box<SharedSettings>>,
 }
 
 /// The limits of a turn, which the session store enforces. `None` means no limit.
@@ -159,6 +163,7 @@ impl Policy {
             keep_calls_for: Duration::from_secs(3_600),
             caps: None,
             search: None,
+            shared: None,
         }
     }
 
@@ -338,6 +343,59 @@ impl Policy {
     /// Returns the caps on cost and time, if any were set.
     pub fn caps(&self) -> Option<&SpendingCaps> {
         self.caps.as_deref()
+    }
+
+    /// Limits the calls of a scope in a time, over all processes that share the session store. So many
+    /// may come at once, and then one for each `per` divided by `calls`. Defaults to no limit.
+    ///
+    /// A call over the limit does not run: it is answered `RATE_LIMIT`, and reads when to try again.
+    /// A call counts when it is about to run, and each automatic retry counts again. The runtime does
+    /// not build with a limit that admits nothing.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_core::Policy;
+    /// use tool_core::session::LimitScope;
+    ///
+    /// let minute = Duration::from_secs(60);
+    /// let policy = Policy::text()
+    ///     .rate_limit(LimitScope::Principal, 30, minute)
+    ///     .rate_limit(LimitScope::tool("send_*"), 5, minute);
+    /// # let _ = policy;
+    /// ```
+    pub fn rate_limit(mut self, scope: LimitScope, calls: u32, per: Duration) -> Self {
+        let rate = RateLimit { calls, per };
+        self.shared.get_or_insert_default().add_rate(scope, rate);
+        self
+    }
+
+    /// Limits the calls of a scope that run at once, over all processes that share the session store.
+    /// Defaults to no limit.
+    ///
+    /// A call over the limit does not run: it is answered `RATE_LIMIT`. The place of a call in a
+    /// process that was killed is free again after 30 s. Calls that a tool makes take no place of
+    /// their principal, as they run in that of the tool.
+    ///
+    /// ```
+    /// use tool_core::Policy;
+    /// use tool_core::session::LimitScope;
+    ///
+    /// let policy = Policy::text().max_concurrent(LimitScope::upstream("github"), 8);
+    /// # let _ = policy;
+    /// ```
+    pub fn max_concurrent(mut self, scope: LimitScope, calls: u32) -> Self {
+        let shared = self.shared.get_or_insert_default();
+        shared.add_concurrent(scope, calls);
+        self
+    }
+
+    /// Gives each tool or each upstream of a scope a circuit breaker: after failures in a row its
+    /// calls do not run for a while. They are answered `TRANSIENT`, and read when to try again.
+    /// Defaults to none. See [`CircuitBreaker`].
+    pub fn circuit_breaker(mut self, scope: LimitScope, breaker: CircuitBreaker) -> Self {
+        let shared = self.shared.get_or_insert_default();
+        shared.add_breaker(scope, breaker);
+        self
     }
 
     /// Lets the model search for tools if a session has very many, instead of declaring all of them. Defaults to no search. A

@@ -5,6 +5,7 @@ use crate::call::context::{CallContext, CallDeadline, RunContext};
 use crate::call::error::MASKED;
 use crate::call::handlers::HostHandlers;
 use crate::call::{ErrorKind, ToolError};
+use crate::session::drain_switch::process_ending;
 use crate::session::handle::Session;
 use crate::session::hooks::RequestKind;
 use crate::session::inner::SessionInner;
@@ -174,6 +175,9 @@ where
     let mut place = session.calls.enter().ok_or_else(session_over)?;
     if session.record.state().ended {
         return Err(session_over());
+    }
+    if session.runtime.drain.is_on() {
+        return Err(process_ending(what));
     }
     let limit = session.policy().deadline;
     let (ended, questions) = (

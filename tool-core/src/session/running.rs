@@ -167,6 +167,13 @@ impl RunningCalls {
         }
     }
 
+    /// Shows the id of each call, and the name of its tool.
+    pub(crate) fn each(&self, mut show: impl FnMut(&str, &str)) {
+        for call in self.calls.lock().iter() {
+            show(&call.id, call.tool.name());
+        }
+    }
+
     /// Returns the list that the model reads.
     pub(crate) fn list_for_model(&self) -> Value {
         let calls = self.calls.lock();

@@ -3,13 +3,17 @@
 use crate::call::Mode;
 #[cfg(feature = "tower")]
 use crate::call::ToolCall;
+use crate::call::error::ErrorList;
 use crate::call::handlers::{SharedHandlers, handler_setters};
 use crate::call::{ApprovalNeed, ToolError, ToolResponse};
 use crate::registry::{RegistryError, RegistryErrors, ToolContext};
 use crate::session::approval_requests::ApprovalRequests;
 use crate::session::approvals::{PendingCall, Signer};
 use crate::session::builder::SessionBuilder;
+use crate::session::circuit_breaker::Circuits;
 use crate::session::control_tools::session_tools;
+use crate::session::drain::DrainReport;
+use crate::session::drain_switch::DrainSwitch;
 use crate::session::guards::Guards;
 use crate::session::handle::Session;
 use crate::session::hooks::{
@@ -25,6 +29,7 @@ use crate::session::metrics::report::{LoopMetrics, Metrics, RuntimeMetrics};
 #[cfg(feature = "tower")]
 use crate::session::pipeline::entry;
 use crate::session::policy::Policy;
+use crate::session::shared_limits::SharedSettings;
 use crate::session::state::SessionId;
 use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
@@ -116,7 +121,8 @@ impl RuntimeBuilder {
     /// - A tool has the name of a control tool: `cancel_call` or `list_running_calls`, which are
     ///   added if a tool is `cancellable`; `get_tool_guide` ([`Policy::guides_on_demand`]); or
     ///   `search_tools` ([`Policy::search_tools`]).
-    /// - A policy has a [`principal_window`](Policy::principal_window) under a second.
+    /// - A policy has a [`principal_window`](Policy::principal_window) under a second, or a shared limit
+    ///   that admits nothing.
     pub fn build(self) -> Result<Runtime, RegistryErrors> {
         check_policies(&self.policies)?;
         let metrics = RuntimeMetrics::default();
@@ -148,9 +154,11 @@ impl RuntimeBuilder {
                 sessions: Mutex::default(),
                 threads: ThreadPool::new(threads),
                 metrics,
+                circuits: Circuits::default(),
                 accounts: Mutex::default(),
                 approvals: ApprovalRequests::default(),
                 spare: Arc::default(),
+                drain: DrainSwitch::default(),
             }
         });
         Ok(Runtime(inner))
@@ -346,15 +354,27 @@ impl RuntimeBuilder {
 }
 
 fn check_policies(policies: &Policies) -> Result<(), RegistryErrors> {
+    let settings = policies
+        .iter()
+        .filter_map(|policy| policy.shared.as_deref());
+    let mut problems = settings
+        .flat_map(SharedSettings::problems)
+        .collect::<Vec<_>>();
     if policies
         .iter()
         .filter_map(Policy::caps)
         .any(|caps| caps.window < Duration::from_secs(1))
     {
         let message = "expected a `Policy::principal_window` of at least a second; set a longer one, such as a day";
-        return Err(RegistryError::new(message, []).into());
+        problems.push(message.to_owned());
     }
-    Ok(())
+    // Both modes often have the same policy.
+    problems.sort();
+    problems.dedup();
+    let errors = problems
+        .into_iter()
+        .map(|problem| RegistryError::new(problem, []));
+    ErrorList::check(errors.collect())
 }
 
 /// Returns the service inside the layers.
@@ -451,13 +471,75 @@ impl Runtime {
     pub async fn calls(&self, id: impl Into<SessionId>) -> Result<Vec<SessionCall>, StoreError> {
         self.0.store.calls(&id.into()).await
     }
+}
+
+/// # The end of the process
+impl Runtime {
+    /// Prepares the end of this process: nothing new begins, and what runs may finish. Use it if
+    /// the session store is shared, so that another process goes on with the sessions. They stay in
+    /// their store, and so do the calls that wait for approval.
+    ///
+    /// - New calls and approvals of calls are answered with a retryable `TRANSIENT`, and nothing is
+    ///   done. A new reply of a model ends with that error, and its message is not added to the
+    ///   history.
+    /// - Running calls finish, with the calls that their tools make. A reply that has begun goes on,
+    ///   with its calls.
+    /// - What still runs after `limit` is cancelled and answered, and is in the report. A drain
+    ///   waits up to 5 more seconds for these answers.
+    /// - Then the runtime's toolsets are closed, except those that are in use elsewhere.
+    ///
+    /// Choose a limit above the longest deadline of a call. It must end before the process is
+    /// killed: in Kubernetes, set `terminationGracePeriodSeconds` 10 s above it.
+    ///
+    /// There is no way back: this runtime makes no calls any more. With sessions in memory nothing
+    /// can go on with them, so call [`shutdown`](Self::shutdown) afterwards, or instead.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use tool_core::{ErrorKind, Mode, Runtime, ToolCall, ToolContext, tool};
+    ///
+    /// /// Say hello.
+    /// #[tool]
+    /// fn greet() -> &'static str {
+    ///     "hello"
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().with(greet).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    ///
+    /// let report = runtime.drain(Duration::from_secs(30)).await; // at SIGTERM
+    /// assert!(report.is_empty(), "{report:?} did not finish");
+    ///
+    /// let response = session.call(ToolCall::new("call_1", "greet", "{}")).await;
+    /// let error = response.error().ok_or("it is refused")?;
+    /// assert_eq!((error.kind, error.retryable), (ErrorKind::Transient, true));
+    /// assert_eq!(runtime.sessions().await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn drain(&self, limit: Duration) -> DrainReport {
+        self.0.drain(limit).await
+    }
+
+    /// Returns true once a [`drain`](Self::drain) has begun. A check for readiness answers that the
+    /// process takes no requests then.
+    pub fn is_draining(&self) -> bool {
+        self.0.drain.is_on()
+    }
+
+    /// Waits until a [`drain`](Self::drain) begins. Use it to end what has no end of its own, for
+    /// example a stream of events or a conversation by voice.
+    pub async fn drain_begun(&self) {
+        self.0.drain.begun().cancelled().await;
+    }
 
     /// Ends every session that has a handle in this process: running calls are cancelled and
     /// answered. Then closes the runtime's toolsets, except those that are in use elsewhere.
     ///
     /// The sessions end in their store, too. With a store that processes share, no other process
-    /// can go on with them: to hand conversations over to another process, let running calls end
-    /// and drop the runtime instead.
+    /// can go on with them: use [`drain`](Self::drain) instead.
     pub async fn shutdown(&self) {
         let sessions = self
             .0
@@ -611,7 +693,9 @@ impl Runtime {
             loops.active_sessions += 1;
             loops.total_turns_tracked += session.log().turns_since(session.first_turn());
         }
-        self.0.metrics.report(&self.0.tools().context, loops)
+        let circuits = self.0.circuits.metrics();
+        let tools = self.0.tools();
+        self.0.metrics.report(&tools.context, loops, circuits)
     }
 
     /// Returns the number of `blocking` tools that still run although their callers were answered

@@ -195,6 +195,12 @@ impl ToolDefinition {
         }
     }
 
+    /// Returns the name of the service behind the tool, where it is set. See
+    /// [`FunctionTool::upstream`](crate::FunctionTool::upstream).
+    pub fn upstream(&self) -> Option<&str> {
+        self.compiled.upstream.as_deref()
+    }
+
     /// Returns the guide, which explains the use of the tool at more length than the description.
     pub fn guide(&self) -> Option<&Guide> {
         self.compiled.guide.as_ref()
@@ -330,6 +336,8 @@ pub(crate) struct CompiledDefinition {
     pub(crate) checks_output: bool,
     /// The declaration of a tool of another server, as that server has sent it.
     pub(crate) declared: Option<Arc<Map<String, Value>>>,
+    /// The name of the service behind the tool, if the host has set one.
+    pub(crate) upstream: Option<Arc<str>>,
     /// The problems that make the tool unusable. Building a context reports them.
     pub(crate) problems: Vec<String>,
     lazy: CompiledSchemas,
@@ -376,6 +384,7 @@ impl CompiledDefinition {
             takes_answer: false,
             checks_output: false,
             declared: None,
+            upstream: None,
             problems: Vec::new(),
             lazy: CompiledSchemas::default(),
         }

@@ -310,6 +310,23 @@ impl FunctionTool {
         })
     }
 
+    /// Returns a new instance of the tool with the name of the service behind it. The tools of one
+    /// service share its limits and its circuit breaker
+    /// ([`LimitScope::Upstream`](crate::session::LimitScope::Upstream)). The tools of an imported MCP
+    /// server have the name of the server.
+    ///
+    /// ```
+    /// use tool_core::FunctionTool;
+    ///
+    /// fn of_github(tool: &FunctionTool) -> FunctionTool {
+    ///     tool.upstream("github")
+    /// }
+    /// ```
+    pub fn upstream(&self, name: impl Into<Arc<str>>) -> Self {
+        let name = name.into();
+        self.changed(|definition| definition.upstream = Some(name))
+    }
+
     /// Returns a new instance of the tool with a changed definition.
     pub(crate) fn changed(&self, change: impl FnOnce(&mut CompiledDefinition)) -> Self {
         self.derived(|tool| {

@@ -283,6 +283,16 @@ macro_rules! for_each_option {
             get max_calls: Option<u32> = None;
             /// Sets the maximum number of calls in a turn.
             set(calls: u32) => Some(calls);
+
+            /// Returns the number of times that a session starts a call again which has failed in
+            /// passing, where it is set.
+            get retries: Option<u32> = None;
+            /// Sets how often a session starts a call again which has failed with `TRANSIENT`,
+            /// `RATE_LIMIT` or `TIMEOUT`, within the deadline of the call. It waits before each
+            /// retry, longer each time, and as long as the error asks
+            /// ([`ToolError::retry_after`](crate::ToolError::retry_after)). Only a retrieval or an
+            /// idempotent tool may have retries; a context with another one does not build.
+            set(times: u32) => Some(times);
         }
     };
 }
@@ -410,6 +420,7 @@ impl ToolOptions {
             duplicate_scope,
             max_calls,
             max_output,
+            retries,
         } = *self;
         let on_duplicate = Some(on_duplicate).filter(|treatment| *treatment != OnDuplicate::Allow);
 
@@ -448,6 +459,17 @@ impl ToolOptions {
                 value: characters.to_string(),
                 unit: "characters",
                 words: format!("at most {characters} characters"),
+            }),
+            retries.map(|times| SetOption {
+                name: "retries",
+                json_name: "retries",
+                json: times.into(),
+                value: times.to_string(),
+                unit: "",
+                words: match times {
+                    1 => "1 retry".to_owned(),
+                    _ => format!("{times} retries"),
+                },
             }),
         ];
         all.into_iter().flatten().collect()

@@ -11,7 +11,7 @@ use crate::call::progress::Reporting;
 use crate::call::response::ToolResponse;
 use crate::call::truncation::{Truncated, truncate_again, truncate_bytes, truncate_characters};
 use crate::schema::example::minimal_example;
-use crate::time::CallInstant;
+use crate::time::{CallInstant, whole_milliseconds};
 use crate::tool::call_settings::CallSettings;
 use crate::tool::function::FunctionTool;
 use crate::tool::guarded_tool;
@@ -194,12 +194,16 @@ impl<'a> ResponseBuilder<'a> {
     #[cold]
     pub(crate) fn fail(self, error: ToolError) -> ToolResponse {
         let harmless = self.tool.definition().compiled.is_harmless();
+        let delay = error.requested_delay();
         let error = self.tool.scrub(error).into_body(self.tool.name(), harmless);
         let mut response = ToolResponse {
             result: Err(Box::new(error)),
             kind: OutputKind::Data,
             meta: self.meta(),
         };
+        if let Some(delay) = delay {
+            response.optional_meta().retry_after = Some(whole_milliseconds(delay));
+        }
         self.add_emitted_intents(&mut response);
         response
     }

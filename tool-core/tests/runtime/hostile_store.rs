@@ -13,8 +13,9 @@ use tokio::time::timeout;
 use tool_core::session::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalRequest, ApprovalVerdict,
     AuditEntry, CallGrant, GrantRequest, GrantVerdict, History, MemoryRecord, MemoryStore, Message,
-    Model, ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, SessionCall,
-    SessionRecord, SessionState, SessionStore, Settlement, StateChange, StoreError, Turn, Verdict,
+    Model, ModelRequest, ModelStep, OpenError, OpenRequest, PendingCall, PermitRequest,
+    PermitVerdict, SessionCall, SessionRecord, SessionState, SessionStore, Settlement, StateChange,
+    StoreError, Turn, Verdict,
 };
 use tool_core::{
     Category, ErrorKind, Intent, Mode, Policy, Runtime, Session, SessionId, ToolCall, ToolError,
@@ -55,11 +56,17 @@ pub(crate) struct Manners {
     panics: AtomicBool,
     /// Panics over the number of the turn, once it was asked for this often. 0 for never.
     loses_turn: AtomicU64,
+    /// Fails when it is asked for a permit.
+    loses_permits: AtomicBool,
 }
 
 impl Manners {
     fn late(&self, yes: bool) {
         self.late.store(yes, Ordering::SeqCst);
+    }
+
+    pub(crate) fn loses_permits(&self, yes: bool) {
+        self.loses_permits.store(yes, Ordering::SeqCst);
     }
 
     fn check(&self, tool: &str) {
@@ -95,6 +102,24 @@ impl SessionStore for Odd {
         limit: u32,
     ) -> Result<ApprovalPage, StoreError> {
         self.inner.approvals_of(principal, after, limit).await
+    }
+
+    async fn acquire_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> Result<PermitVerdict, StoreError> {
+        if self.manners.loses_permits.load(Ordering::SeqCst) {
+            return Err(StoreError::new("on purpose"));
+        }
+        self.inner.acquire_permit(request).await
+    }
+
+    async fn extend_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        self.inner.extend_permit(request).await
+    }
+
+    async fn release_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        self.inner.release_permit(request).await
     }
 }
 

@@ -361,7 +361,7 @@ async fn metrics_document_has_its_documented_members() {
         "responseSizes": {}, "responseTokens": {}, "latency": {},
         "context": {"sessionInitTokens": 0, "systemPromptTokens": 0, "toolDeclTokens": 0, "peakTokens": 0},
         "loopDetection": {"activeSessions": 0, "totalTurnsTracked": 0},
-        "calls": {}, "slowCalls": {}, "errors": {}, "refusals": {},
+        "calls": {}, "slowCalls": {}, "errors": {}, "refusals": {}, "retries": {}, "circuits": [],
     });
     assert_eq!(empty, nothing);
 

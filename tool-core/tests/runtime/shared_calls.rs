@@ -5,7 +5,7 @@ use crate::support::{Counter, kind, tools};
 use crate::support_b::{answer, begin, ms};
 use std::sync::Arc;
 use tool_core::session::{MemoryStore, RecoveredCall};
-use tool_core::{ErrorKind, Mode, Runtime, Session, ToolCall, ToolResponse, toolset};
+use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolResponse, toolset};
 
 #[derive(Clone, Default)]
 struct Bank(Counter);
@@ -25,6 +25,12 @@ impl Bank {
         let number = self.0.add();
         ms(3_600_000).await;
         number
+    }
+
+    /// Pay, once a person has approved it.
+    #[tool(category = "action", confirm)]
+    fn pay_approved(&self) -> u32 {
+        self.0.add()
     }
 
     /// Look at the balance.
@@ -58,6 +64,7 @@ impl Office {
     async fn process_with(&self, key: Option<[u8; 32]>) -> Process {
         let journal = self.journal.another_process();
         let mut builder = Runtime::builder(tools![self.bank.clone()])
+            .policy(Policy::text().max_calls(Some(2)))
             .store(Arc::clone(&self.store))
             .journal(journal.same_process());
         if let Some(key) = key {
@@ -150,6 +157,36 @@ async fn read_of_a_killed_process_runs_again_in_an_open_session() {
     let office = Office::default();
     let other = office.killed_while("balance").await;
     assert_eq!(other.call("balance", "{}").await.data_json(), Some("2"));
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn call_over_budget_that_has_run_is_not_said_to_be_refused() {
+    let office = Office::default();
+    let killed = office.process().await;
+    let other = office.process().await;
+    let pay =
+        |id: &str, amount: u32| ToolCall::new(id, "pay", format!(r#"{{"amount": {amount}}}"#));
+    assert!(killed.session.call(pay("c1", 5)).await.is_ok());
+    assert!(other.session.call(pay("c2", 6)).await.is_ok());
+    let refused = other.session.call(pay("c3", 7)).await;
+    assert_eq!(kind(&refused), Some(ErrorKind::BudgetExceeded));
+    let known = other.session.call(pay("c1", 5)).await;
+    assert_eq!(known.data_json(), Some("1"), "{known}");
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn approved_call_that_has_run_is_not_asked_for_again() {
+    let office = Office::default();
+    let one = office.process().await;
+    let other = office.process().await;
+    let asked = one.call("pay_approved", "{}").await;
+    let token = asked.meta().confirmation().expect("a person is asked");
+    assert!(one.session.approve(&token.token).await.is_ok());
+
+    let again = other.call("pay_approved", "{}").await;
+    assert_eq!(again.data_json(), Some("1"), "{again}");
 }
 
 #[tokio::test(start_paused = true)]

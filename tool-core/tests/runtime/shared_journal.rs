@@ -107,6 +107,19 @@ impl Journal for SharedJournal {
         Ok(JournalStart::Recorded)
     }
 
+    async fn find(&self, session: &str, id: &str) -> Result<Option<JournalStart>, JournalError> {
+        let book = self.book();
+        let row = book.rows.iter().find(|row| row.is(session, id));
+        let Some(row) = row.filter(|row| row.process != self.process) else {
+            return Ok(None);
+        };
+        if book.is_running(row) {
+            return Ok(Some(JournalStart::Running));
+        }
+        let known = Box::new(row.call.clone());
+        Ok(Some(JournalStart::Known(known)))
+    }
+
     async fn finished(&self, session: &str, id: &str, response: &str) -> Result<(), JournalError> {
         for row in &mut self.book().rows {
             if row.process == self.process && row.is(session, id) {

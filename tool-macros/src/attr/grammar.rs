@@ -78,6 +78,7 @@ pub(super) static TOOL: AttributeGrammar = AttributeGrammar {
         "blocking",
         "max_output",
         "max_calls",
+        "retries",
         "guide",
         "dynamic",
         "errors",
@@ -93,7 +94,12 @@ pub(super) struct NumberGrammar {
     /// The value that messages show.
     pub(super) example: &'static str,
     pub(super) most: u64,
+    /// The message for 0.
+    pub(super) zero: &'static str,
 }
+
+const NO_LIMIT: &str =
+    "a limit of `0` would refuse every call\nhelp: remove the option for no limit";
 
 /// The numbers among the options of `#[tool]`. Each sets the option of its name in `ToolSpec`.
 pub(super) static TOOL_NUMBERS: &[NumberGrammar] = &[
@@ -101,11 +107,19 @@ pub(super) static TOOL_NUMBERS: &[NumberGrammar] = &[
         name: "max_output",
         example: "1500",
         most: usize::MAX as u64,
+        zero: NO_LIMIT,
     },
     NumberGrammar {
         name: "max_calls",
         example: "3",
         most: u32::MAX as u64,
+        zero: NO_LIMIT,
+    },
+    NumberGrammar {
+        name: "retries",
+        example: "2",
+        most: 16,
+        zero: "`0` is no number of retries\nhelp: remove the option for no retries",
     },
 ];
 

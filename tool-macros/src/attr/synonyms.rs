@@ -102,8 +102,10 @@ fn of_tool(word: &str) -> Option<&'static str> {
         "async" | "asynchronous" | "future" => "write `async fn`",
         "blocks" | "cpu_bound" | "spawn_blocking" | "sync" | "synchronous" | "thread"
         | "threaded" => "write `blocking`",
-        "attempts" | "backoff" | "max_attempts" | "max_retries" | "retries" | "retry"
-        | "retryable" => {
+        "attempts" | "backoff" | "max_attempts" | "max_retries" | "retry" => {
+            "write `retries = 2`, for a retrieval or an `idempotent` tool"
+        }
+        "retryable" => {
             "return `ToolError::transient(..)`, which tells the model and the host that a retry helps"
         }
         "cancel" | "cancelable" | "cancellation" | "abort" | "abortable" | "interruptible" => {
@@ -111,8 +113,12 @@ fn of_tool(word: &str) -> Option<&'static str> {
         }
         "deadline" | "max_duration" | "max_time" | "time_limit" | "timeout_ms" | "timeout_secs"
         | "timeout_seconds" => "write `timeout = \"5s\"`",
-        "calls" | "max_per_turn" | "max_uses" | "quota" | "rate_limit" | "times"
-        | "usage_limit" => "write `max_calls = 3`",
+        "calls" | "max_per_turn" | "max_uses" | "quota" | "times" | "usage_limit" => {
+            "write `max_calls = 3`"
+        }
+        "rate" | "rate_limit" | "requests_per_minute" | "throttle" => {
+            "write `max_calls = 3` for the calls of a turn; the policy has those in a time: `Policy::rate_limit`"
+        }
         "limit" => {
             "write `max_calls = 3` for calls, or `max_output = 1500` for the characters of a result"
         }

@@ -83,6 +83,7 @@ pub(crate) struct FlagOption {
 pub(crate) struct NumberOption {
     pub(crate) name: &'static str,
     pub(crate) value: u64,
+    pub(crate) written: Path,
 }
 
 /// The modes in which a tool is offered.
@@ -164,6 +165,7 @@ impl ToolOptions {
             self.numbers.push(NumberOption {
                 name: grammar.name,
                 value: positive(meta, grammar)?,
+                written: meta.path.clone(),
             });
             return Ok(());
         }
@@ -294,10 +296,7 @@ fn positive(meta: &ParseNestedMeta, grammar: &NumberGrammar) -> Result<u64> {
     let expr: Expr = value(meta, grammar.example)?;
     let refused = || invalid_value(meta, &expr, grammar.example);
     match Number::of(&expr) {
-        Some(Number::Int(0)) => Err(Error::new_spanned(
-            &expr,
-            "a limit of `0` would refuse every call\nhelp: remove the option for no limit",
-        )),
+        Some(Number::Int(0)) => Err(Error::new_spanned(&expr, grammar.zero)),
         Some(Number::Int(number)) => u64::try_from(number)
             .ok()
             .filter(|number| *number <= grammar.most)

@@ -30,6 +30,7 @@ pub(super) fn check_tool(tool: &Tool, prefix: Option<&str>, errors: &mut Errors)
     tool_name(tool, prefix, errors);
     has_description(tool, errors);
     retrieval_is_harmless(tool, errors);
+    retries_have_no_effects(tool, errors);
     blocking_is_sync(tool, errors);
     timeout_can_interrupt(tool, errors);
     guide_exists(tool, errors);
@@ -81,6 +82,23 @@ fn retrieval_is_harmless(tool: &Tool, errors: &mut Errors) {
     if let Some(path) = tool.options.flag("destructive").filter(|_| retrieves) {
         let message = "a `retrieval` tool cannot be `destructive`\nhelp: change the category to `action`, or remove `destructive`";
         errors.report(path, message);
+    }
+}
+
+/// Refuses `retries` of a tool whose calls may have further effects when they are repeated.
+fn retries_have_no_effects(tool: &Tool, errors: &mut Errors) {
+    let options = &tool.options;
+    let may_retry = options.category == Some("retrieval") || options.flag("idempotent").is_some();
+    if may_retry {
+        return;
+    }
+    if let Some(number) = options
+        .numbers
+        .iter()
+        .find(|number| number.name == "retries")
+    {
+        let message = "`retries` needs a tool that can be called again without further effects\nhelp: add `idempotent` or `category = \"retrieval\"` if that is so, or remove `retries`";
+        errors.report(&number.written, message);
     }
 }
 

@@ -228,6 +228,8 @@ const CASES: &[(Macro, &str, &str)] = &[
         "category = \"retrieval\", destructive",
         "/// D.\n fn get() {}",
     ),
+    (Tool, "retries = 2", "/// D.\n fn get() {}"),
+    (Tool, "retries = 0, idempotent", "/// D.\n fn get() {}"),
     (Tool, "blocking", "/// D.\n async fn get() {}"),
     (Tool, "ask_each_time", "/// D.\n fn get() {}"),
     (Tool, "timeout = \"5s\"", "/// D.\n fn get() {}"),
@@ -272,7 +274,7 @@ const CASES: &[(Macro, &str, &str)] = &[
     // Options by the words of other frameworks.
     (
         Tool,
-        "confirmation, requires_approval = true, retries = 3, desc = \"x\", rename = \"x\"",
+        "confirmation, requires_approval = true, max_retries = 3, desc = \"x\", rename = \"x\"",
         "/// D.\n fn get() {}",
     ),
     (

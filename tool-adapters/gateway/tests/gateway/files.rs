@@ -118,6 +118,32 @@ async fn all_problems_of_both_files_are_reported() {
 }
 
 #[tokio::test]
+async fn limits_that_mean_nothing_are_reported() {
+    let folder = Folder::new(
+        r#"
+            [limits]
+            rate_per_principal = "60"
+            max_concurrent_per_principal = 0
+            [[tools]]
+            match = "*"
+            rate = "0/1m"
+            retries = 17
+            circuit_breaker = { failures = 1001, windov = "1m" }
+            [servers.one]
+            circuit_breaker = { pause = "0s" }
+        "#,
+    );
+    problems(&folder, &expect![[r#"
+        policy.toml:3:13: limits.rate_per_principal: expected a number of calls and a time such as "60/1m", got a text
+        policy.toml:4:13: limits.max_concurrent_per_principal: expected a whole number from 1 on, got a number
+        policy.toml:7:13: tools[0].rate: expected a number of calls and a time such as "60/1m", got a text
+        policy.toml:8:13: tools[0].retries: expected at most 16
+        policy.toml:9:33: tools[0].circuit_breaker.failures: expected at most 1000
+        policy.toml:9:50: tools[0].circuit_breaker.windov: unknown key `windov`, did you mean `window`?
+        policy.toml:11:33: servers.one.circuit_breaker.pause: expected a time such as "800ms", "30s" or "10m", got a text"#]]).await;
+}
+
+#[tokio::test]
 async fn what_is_there_twice_or_means_nothing_is_reported() {
     let folder = Folder::new(
         r#"
@@ -278,4 +304,28 @@ async fn private_addresses_need_a_name_in_the_policy() {
         let opened = Gateway::open(folder.files()).await;
         assert_eq!(opened.is_err(), is_refused, "{url} {policy}: {opened:?}");
     }
+}
+
+#[tokio::test]
+async fn a_secret_of_the_policy_may_be_a_file() {
+    let folder = Folder::new(
+        "[[http.principals]]\nname = 'ada'\ntoken = '${file:secrets/token}'\n[sessions]\nsigning_key = '${file:key}'",
+    );
+    let expected = expect![[r#"
+        policy.toml:3:1: `http.principals[0].token`: secrets/token: No such file or directory (os error 2)
+        policy.toml:5:1: `sessions.signing_key`: key: No such file or directory (os error 2)"#]];
+    problems(&folder, &expected).await;
+
+    std::fs::create_dir(folder.path("secrets")).expect("created");
+    folder.write("secrets/token", "0123456789abcdef\n");
+    folder.write("key", &"0a".repeat(32));
+    let gateway = folder.open().await;
+    let url = crate::health::serve(&gateway).await;
+    let status = async |token: &str| {
+        let token = [("authorization", token)];
+        crate::health::get(&format!("{url}/mcp"), &token).await.0
+    };
+    assert_ne!(status("Bearer 0123456789abcdef").await, 401);
+    assert_eq!(status("Bearer 0123456789abcdee").await, 401);
+    gateway.close().await;
 }

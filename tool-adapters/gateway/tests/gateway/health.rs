@@ -42,7 +42,7 @@ async fn machines_see_the_state_of_the_servers() {
     let (status, body) = get(&format!("{url}/readyz"), &[]).await;
     let body = serde_json::from_str::<Value>(&body).expect("JSON");
     let expected = json!({
-        "ready": true, "store": "up", "audit": "up", "offer": "up", "servers": {"one": {"state": "up"}, "broken": {"state": "down"}}
+        "ready": true, "draining": false, "store": "up", "audit": "up", "offer": "up", "servers": {"one": {"state": "up"}, "broken": {"state": "down"}}
     });
     assert_eq!((status, body), (200, expected));
 

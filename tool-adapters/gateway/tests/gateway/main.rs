@@ -2,11 +2,14 @@
 #![cfg(unix)]
 
 mod audit;
+#[cfg(feature = "postgres")]
+mod audit_table;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../../../agents/tests/oauth2/browser.rs"]
 mod browser;
 mod child;
 mod choices;
+mod draining;
 mod files;
 mod health;
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -1,6 +1,6 @@
 //! What the policies allow.
 
-use crate::support::{Client, Folder, start, start_version, text};
+use crate::support::{Client, Folder, start, start_version, text, until};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -38,6 +38,59 @@ async fn budgets_end_the_calls_of_a_turn() {
             .filter(|note| note.starts_with("write"))
             .count(),
         2
+    );
+    gateway.close().await;
+}
+
+// R-B7
+#[tokio::test]
+async fn rate_of_a_server_holds_over_its_tools_and_clients() {
+    let policy = "[servers.one]\nrate = '3/1h'\n[[tools]]\nmatch = '*_echo'\nrate = '2/1h'";
+    let (_folder, gateway, mut client) = start(policy).await;
+    let mut other = Client::connect(&gateway).await;
+    let mut passed = Vec::new();
+    for text in ["a", "b", "c"] {
+        passed.push(!client.call("one_echo", json!({"text": text})).await.1);
+    }
+    for text in ["a", "b"] {
+        passed.push(!other.call("one_write", json!({"text": text})).await.1);
+    }
+    assert_eq!(passed, [true, true, false, true, false]);
+    let (text, _) = other.call("one_write", json!({"text": "c"})).await;
+    let expected = "at most 3 calls of the tools of `one` in 3600s may run";
+    assert!(text.contains(expected), "{text}");
+    gateway.close().await;
+}
+
+// R-B7
+#[tokio::test]
+async fn calls_at_once_of_a_principal_are_limited() {
+    let policy = "[limits]\nmax_concurrent_per_principal = 1";
+    let (folder, gateway, mut client) = start(policy).await;
+    let mut other = Client::connect(&gateway).await;
+    let holding = tokio::spawn(async move { client.call("one_hold", json!({})).await });
+    until(async || folder.notes("one").contains(&"hold".to_owned())).await;
+    let (text, is_error) = other.call("one_echo", json!({"text": "a"})).await;
+    assert!(
+        is_error && text.contains("too many calls at once"),
+        "{text}"
+    );
+    folder.write("one/release", "");
+    assert!(!holding.await.expect("a call").1);
+    assert!(!other.call("one_echo", json!({"text": "a"})).await.1);
+    gateway.close().await;
+}
+
+// R-B8
+#[tokio::test]
+async fn server_that_fails_is_not_called_for_a_while() {
+    let policy = "[servers.one]\ncircuit_breaker = { failures = 1, pause = '1h' }";
+    let (_folder, gateway, mut client) = start(policy).await;
+    assert!(client.call("one_crash", json!({})).await.1);
+    let (text, is_error) = client.call("one_echo", json!({"text": "a"})).await;
+    assert!(
+        is_error && text.contains("the service `one` has failed"),
+        "{text}"
     );
     gateway.close().await;
 }

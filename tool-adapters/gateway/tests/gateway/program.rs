@@ -543,6 +543,24 @@ fn check_prints_the_tools_and_what_holds_for_them() {
 }
 
 #[test]
+fn check_prints_the_limits_over_all_sessions() {
+    let folder = Folder::new(
+        "[[tools]]\nmatch = 'one_*'\nrate = '5/1m'\nmax_concurrent = 2\nretries = 3\ncircuit_breaker = { failures = 4 }",
+    );
+    let output = program(&folder).arg("--check").output().expect("ended");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let limits = "rate 5/60s, max_concurrent 2, circuit_breaker 4";
+    for line in [
+        format!("  one_echo (retrieval, retries 3, timeout 30s, {limits})\n"),
+        format!(
+            "  one_write (action, timeout 30s, {limits}, no retries, as it may have effects)\n"
+        ),
+    ] {
+        assert!(text.contains(&line), "{text}");
+    }
+}
+
+#[test]
 fn check_names_tools_without_the_argument_of_a_rule() {
     let rule = |name: &str| format!("[[tools]]\nmatch = '*_echo'\nconfirm_if = {{ {name} = '*' }}");
     let check = |policy: &str| {

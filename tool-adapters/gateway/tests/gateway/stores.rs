@@ -1,4 +1,4 @@
-//! Gateways on several machines: sessions in Redis, and the audit log in PostgreSQL.
+//! Gateways on several machines: sessions in Redis.
 
 #[cfg(feature = "redis")]
 #[tokio::test]
@@ -53,72 +53,4 @@ async fn gateways_share_the_budgets_of_a_principal() {
     assert_eq!(allowed, [true, true, false, false]);
     first.close().await;
     second.close().await;
-}
-
-#[cfg(feature = "postgres")]
-#[tokio::test]
-async fn records_are_rows_of_a_table() {
-    use crate::support::{Client, Folder};
-    use serde_json::json;
-    use sqlx::Row;
-
-    let Ok(url) = std::env::var("POSTGRES_URL") else {
-        tool_core::testing::skip("there is no POSTGRES_URL");
-        return;
-    };
-    let pool = sqlx::postgres::PgPool::connect(&url)
-        .await
-        .expect("a database");
-    // The table of an earlier version has fewer columns.
-    sqlx::query(
-        "ALTER TABLE IF EXISTS tool_gateway_audit DROP COLUMN IF EXISTS reasons, DROP COLUMN IF EXISTS asked_arguments",
-    )
-    .execute(&pool)
-    .await
-    .expect("dropped");
-    let rules = "[[tools]]\nmatch = '*_write'\nconfirm = true\nconfirm_reason = 'it writes'";
-    let folder = Folder::new(&format!(
-        "[audit]\npostgres = '{url}'\nrequired = true\n{rules}"
-    ));
-    let server = format!("s{}", std::process::id());
-    let mut servers = serde_json::Map::new();
-    servers.insert(server.clone(), folder.child("one", "v1"));
-    folder.servers(&servers.into());
-    let gateway = folder.open().await;
-    let mut client = Client::connect(&gateway).await;
-    for text in ["a", "b\0c"] {
-        client
-            .call(
-                &format!("{server}_echo"),
-                json!({"text": text, "api_key": "hunter2-hunter2"}),
-            )
-            .await;
-    }
-    client
-        .request("resources/read", json!({"uri": "notes://all"}))
-        .await;
-    client
-        .call(&format!("{server}_write"), json!({"text": "c"}))
-        .await;
-    gateway.close().await;
-    let query = sqlx::query(
-        "SELECT method, name, arguments, reasons::text FROM tool_gateway_audit WHERE server = $1 ORDER BY id",
-    );
-    let rows = query.bind(&server).fetch_all(&pool).await.expect("rows");
-    assert_eq!(rows.len(), 5);
-    for row in &rows[3..] {
-        assert_eq!(row.get::<String, _>("reasons"), r#"["policy: it writes"]"#);
-    }
-    let text = |row: &sqlx::postgres::PgRow, column: &str| row.get::<String, _>(column);
-    assert!(
-        rows.iter()
-            .all(|row| !text(row, "arguments").contains("hunter2")),
-        "{:?}",
-        text(&rows[0], "arguments")
-    );
-    assert!(text(&rows[0], "arguments").contains(r#""text":"a""#));
-    assert_eq!(
-        (text(&rows[2], "method"), text(&rows[2], "name")),
-        ("resources/read".into(), "notes://all".into())
-    );
 }

@@ -299,18 +299,67 @@ pub trait LoginStore: Send + Sync + 'static {
         server: &'a str,
         login: Option<Secret>,
     ) -> Pin<Box<dyn Future<Output = Result<(), AskError>> + Send + 'a>>;
+
+    /// Locks the login at a server until the lock is dropped. The client holds it while it refreshes
+    /// the tokens, and then looks first if another program has done so: many authorization servers
+    /// revoke a login whose refresh token is sent twice. It waits for up to 30 s.
+    ///
+    /// Defaults to no lock, which suits a store that one program uses. A lock has to end with its
+    /// process.
+    fn lock<'a>(
+        &'a self,
+        _server: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<LoginLock, AskError>> + Send + 'a>> {
+        Box::pin(std::future::ready(Ok(LoginLock::none())))
+    }
+}
+
+/// A lock of a login in a store. Dropped, it lets the next program refresh the tokens.
+///
+/// ```
+/// use std::fs::File;
+/// use tool_adapters::mcp::LoginLock;
+///
+/// # fn open() -> std::io::Result<File> { File::open("Cargo.toml") }
+/// # fn lock() -> std::io::Result<LoginLock> {
+/// let file = open()?;
+/// file.lock()?; // the system unlocks it with the file
+/// Ok(LoginLock::new(file))
+/// # }
+/// ```
+#[must_use = "a lock that is dropped is free"]
+pub struct LoginLock {
+    /// Kept until the lock is dropped.
+    _guard: Option<Box<dyn Send>>,
+}
+
+impl LoginLock {
+    /// Creates a lock that ends when `guard` is dropped.
+    pub fn new(guard: impl Send + 'static) -> Self {
+        Self {
+            _guard: Some(Box::new(guard)),
+        }
+    }
+
+    /// Creates a lock that keeps no one out.
+    pub const fn none() -> Self {
+        Self { _guard: None }
+    }
 }
 
 /// A store of logins in memory. Clones share their logins.
 #[derive(Clone, Default)]
-pub struct MemoryLoginStore(Arc<Mutex<HashMap<String, Secret>>>);
+pub struct MemoryLoginStore {
+    logins: Arc<Mutex<HashMap<String, Secret>>>,
+    locks: Arc<Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>>,
+}
 
 impl LoginStore for MemoryLoginStore {
     fn load<'a>(
         &'a self,
         server: &'a str,
     ) -> Pin<Box<dyn Future<Output = Result<Option<Secret>, AskError>> + Send + 'a>> {
-        let login = self.0.lock().get(server).cloned();
+        let login = self.logins.lock().get(server).cloned();
         Box::pin(std::future::ready(Ok(login)))
     }
 
@@ -319,13 +368,21 @@ impl LoginStore for MemoryLoginStore {
         server: &'a str,
         login: Option<Secret>,
     ) -> Pin<Box<dyn Future<Output = Result<(), AskError>> + Send + 'a>> {
-        let mut logins = self.0.lock();
+        let mut logins = self.logins.lock();
         match login {
             Some(login) => _ = logins.insert(server.to_owned(), login),
             None => _ = logins.remove(server),
         }
         Box::pin(std::future::ready(Ok(())))
     }
+
+    fn lock<'a>(
+        &'a self,
+        server: &'a str,
+    ) -> Pin<Box<dyn Future<Output = Result<LoginLock, AskError>> + Send + 'a>> {
+        let lock = Arc::clone(self.locks.lock().entry(server.to_owned()).or_default());
+        Box::pin(async { Ok(LoginLock::new(lock.lock_owned().await)) })
+    }
 }
 
-debug_only!(MemoryLoginStore, |this| logins: this.0.lock().len());
+debug_only!(MemoryLoginStore, |this| logins: this.logins.lock().len());

@@ -24,7 +24,7 @@ mod tokens;
 
 pub(crate) use crate::auth::challenge::Challenge;
 pub use crate::auth::error::LoginError;
-pub use crate::auth::login::{LoginRequest, LoginStore, MemoryLoginStore, OAuthLogin};
+pub use crate::auth::login::{LoginLock, LoginRequest, LoginStore, MemoryLoginStore, OAuthLogin};
 pub use crate::auth::resource::OAuthResource;
 pub(crate) use crate::auth::resource::{Refusal, ResourceGate};
 pub use crate::auth::token::AccessClaims;

@@ -4,7 +4,7 @@ use crate::auth::challenge::Challenge;
 use crate::auth::error::LoginError;
 use crate::auth::fetch::Fetcher;
 use crate::auth::flow::{Discovered, Flow, Registration, discover};
-use crate::auth::login::{Consent, OAuthLogin};
+use crate::auth::login::{Consent, LoginLock, OAuthLogin};
 use crate::auth::metadata::is_same_issuer;
 use parking_lot::Mutex;
 use reqwest::Url;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 use tool_adapters_agents::oauth2::shown;
 use tool_adapters_http::base_url::is_local;
 use tool_adapters_http::egress::EgressPolicy;
@@ -31,6 +31,8 @@ const MAX_LOGINS: usize = 4;
 /// The same for the credentials of a program, which disturb no person.
 const MAX_MACHINE_LOGINS: usize = 120;
 const WINDOW: Duration = Duration::from_secs(10 * 60);
+/// The time for which a program waits while another one refreshes the tokens.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 /// The age below which a refreshed token that is refused is not refreshed again.
 const RECENT: Duration = Duration::from_secs(60);
 
@@ -276,6 +278,17 @@ impl ServerTokens {
         state: &mut TokenState,
         found: &Discovered,
     ) -> Result<Option<Secret>, LoginError> {
+        if !has_refresh_token(state) {
+            return Ok(None);
+        }
+        // One program at a time, and the next one finds the tokens that it has got.
+        let _lock = self.lock().await?;
+        if let Some(access) = self.take_newer(state).await?
+            && let Some((_, end)) = self.current()
+            && !is_over(end)
+        {
+            return Ok(Some(access));
+        }
         let Some(mut stored) = state.stored.clone() else {
             return Ok(None);
         };
@@ -313,6 +326,17 @@ impl ServerTokens {
                 Err(LoginError::Refused(reason))
             }
             Err(error) => Err(error),
+        }
+    }
+
+    /// Locks the login in the store.
+    async fn lock(&self) -> Result<LoginLock, LoginError> {
+        let locked = self.login.store.lock(self.server.as_str());
+        match timeout(LOCK_PATIENCE, locked).await {
+            Ok(locked) => locked.map_err(|error| LoginError::Store(shown(&error.to_string()))),
+            Err(_) => Err(LoginError::Store(
+                "another program refreshes the login, and does not come to an end".to_owned(),
+            )),
         }
     }
 
@@ -452,6 +476,14 @@ impl ServerTokens {
             None => true,
         }))
     }
+}
+
+fn has_refresh_token(state: &TokenState) -> bool {
+    let tokens = state
+        .stored
+        .as_ref()
+        .and_then(|stored| stored.tokens.as_ref());
+    tokens.is_some_and(|tokens| tokens.refresh.is_some())
 }
 
 fn is_over(end: Option<Timestamp>) -> bool {

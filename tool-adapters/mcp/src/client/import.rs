@@ -991,7 +991,8 @@ pub(crate) fn import_tool(
     let tool = FunctionTool::raw_output_with(raw, state, handler)
         .validate(true)
         .annotates_formats();
-    let tool = tool.timeout(remote.options.timeout);
+    let upstream = remote.options.name.as_str();
+    let tool = tool.timeout(remote.options.timeout).upstream(upstream);
     let model::ToolAnnotations {
         read_only_hint,
         destructive_hint,

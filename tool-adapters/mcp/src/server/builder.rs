@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tool_adapters_http::bearer::BearerToken;
 use tool_adapters_http::debug_only;
 use tool_adapters_http::serve::BoundServer;
-use tool_core::session::SessionBuilder;
+use tool_core::session::{DrainReport, SessionBuilder};
 use tool_core::{Category, Mode, Policy, RegistryErrors, Runtime, ToolContext, ToolDefinition};
 
 /// Serves the tools of a runtime over the Model Context Protocol. Cheap to clone.
@@ -340,6 +340,33 @@ impl Server {
         if self.state.settings.tools_change {
             self.state.changes.tools_changed();
         }
+    }
+
+    /// Lets running calls finish, and begins no others, as [`Runtime::drain`] does. Then waits until
+    /// clients over HTTP have their answers, for a second at most. Call it while the server still
+    /// serves, and [`stop`](Self::stop) the server afterwards.
+    ///
+    /// New sessions over HTTP are refused with the status 503. A call that waits for its user is
+    /// answered that it has not run. Its approval stays in the store.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use tool_adapters::mcp::Server;
+    /// async fn serve(server: Server, told_to_end: impl Future<Output = ()>) -> std::io::Result<()> {
+    ///     let bound = server.bind(([127, 0, 0, 1], 8931).into()).await?;
+    ///     let end = async {
+    ///         told_to_end.await;
+    ///         server.drain(Duration::from_secs(30)).await;
+    ///         server.stop();
+    ///     };
+    ///     let (served, ()) = tokio::join!(bound.serve(), end);
+    ///     served
+    /// }
+    /// ```
+    pub async fn drain(&self, limit: Duration) -> DrainReport {
+        let report = self.state.runtime.drain(limit).await;
+        self.state.answers.sent().await;
+        report
     }
 
     /// Stops serving. The sessions stay in their store.

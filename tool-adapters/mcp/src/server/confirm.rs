@@ -106,8 +106,14 @@ pub(crate) async fn request(
         outcome = &mut awaited.outcome, if state.settings.host_approval.is_some() => {
             return complete(outcome);
         }
+        () = state.runtime.drain_begun() => {
+            return Ok(CallToolResponse::Complete(stays(&tool)));
+        }
         answer = context.ct.run_until_cancelled(asking) => answer.flatten().map(|answer| answer.action),
     };
+    if context.ct.is_cancelled() && state.runtime.is_draining() {
+        return Ok(CallToolResponse::Complete(stays(&tool)));
+    }
     if !has_forms && !context.ct.is_cancelled() && !client.is_anonymous {
         keep(client, digest_of_call(call), awaited).await;
         return Ok(CallToolResponse::Complete(waits(&tool)));
@@ -328,6 +334,14 @@ fn waits(tool: &str) -> CallToolResult {
     let message = format!(
         "`{tool}` waits for the approval of an operator, and has not run. Call it again with the same arguments to wait on: that call \
          gets the result, and the tool runs once."
+    );
+    CallToolResult::error(vec![ContentBlock::text(message)])
+}
+
+/// Answers a call that waits for approval in the store of its session while this process ends.
+fn stays(tool: &str) -> CallToolResult {
+    let message = format!(
+        "`{tool}` waits for approval, and has not run. This server is about to end: call it again in a moment."
     );
     CallToolResult::error(vec![ContentBlock::text(message)])
 }

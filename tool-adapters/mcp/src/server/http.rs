@@ -17,10 +17,11 @@ use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::any;
 use futures_util::{FutureExt, StreamExt, stream};
+use rmcp::ErrorData;
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, JsonRpcMessage, ProtocolVersion, RequestId,
     ServerJsonRpcMessage,
@@ -125,10 +126,27 @@ impl Gate {
     }
 }
 
+/// Serves a request. While the process is about to end, the client's next request needs another
+/// connection, which another process may take.
+async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+    let state = Arc::clone(&endpoint.gate.state);
+    let is_stream = request.method() == Method::GET;
+    let open = (!is_stream).then(|| state.answers.begin());
+    let mut answer = serve_request(&endpoint, request).await;
+    if state.runtime.is_draining() {
+        let close = HeaderValue::from_static("close");
+        answer.headers_mut().insert(header::CONNECTION, close);
+    }
+    match open {
+        Some(open) => open.until_sent(answer),
+        None => answer,
+    }
+}
+
 /// Serves a request. Identifies its client, and refuses requests that no access rule allows,
 /// requests for a session of another client, requests that would open too many sessions, and bodies
 /// that are not a valid message.
-async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Response {
+async fn serve_request(endpoint: &Arc<Endpoint>, request: Request) -> Response {
     let gate = &endpoint.gate;
     let settings = &gate.state.settings;
     let (mut parts, body) = request.into_parts();
@@ -154,7 +172,7 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
     };
     match parts.method {
         Method::POST => {}
-        Method::DELETE => return end_session(&endpoint, &client, parts, body).await,
+        Method::DELETE => return end_session(endpoint, &client, parts, body).await,
         _ => return endpoint.pass_on(&client, parts, body).await,
     }
     let mut buffered = Share::new(
@@ -172,7 +190,7 @@ async fn serve(State(endpoint): State<Arc<Endpoint>>, request: Request) -> Respo
         Ok(bytes) => bytes,
         Err(refused) => return refused.into_response(),
     };
-    let endpoint = Arc::clone(&endpoint);
+    let endpoint = Arc::clone(endpoint);
     let checked = CheckedRequest {
         endpoint,
         connection,
@@ -286,6 +304,9 @@ impl CheckedRequest {
     /// Opens a session if its client may have one more.
     async fn open_session(self, id: RequestId, message: &ClientJsonRpcMessage) -> Response {
         let gate = Arc::clone(&self.endpoint.gate);
+        if gate.state.runtime.is_draining() {
+            return refuse_while_ending(id);
+        }
         let place = match gate.state.take_place(&self.client) {
             Ok(place) => place,
             Err(limit) => return refuse_session(limit, id),
@@ -402,6 +423,16 @@ fn initialize_id(message: &ClientJsonRpcMessage) -> Option<RequestId> {
         }
         _ => None,
     }
+}
+
+/// Answers a request for a new session while the process is about to end.
+fn refuse_while_ending(id: RequestId) -> Response {
+    let message = "this server is about to end; send the request again in a moment";
+    let error = ErrorData::internal_error(message, None);
+    let answer = ServerJsonRpcMessage::error(error, Some(id));
+    let headers = [(header::RETRY_AFTER, "1")];
+    let status = StatusCode::SERVICE_UNAVAILABLE;
+    (status, headers, axum::Json(answer)).into_response()
 }
 
 fn refuse_session(limit: QuotaExceeded, id: RequestId) -> Response {

@@ -38,6 +38,7 @@ mod http;
 mod http_sessions;
 mod message;
 mod ongoing_call;
+mod open_answers;
 mod pages;
 mod parked;
 mod passed_on;

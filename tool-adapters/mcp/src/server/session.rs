@@ -3,6 +3,7 @@
 use crate::server::changes::ChangeNotifier;
 use crate::server::client::{Client, FindPrincipal, Identity};
 use crate::server::client_requests;
+use crate::server::open_answers::OpenAnswers;
 use crate::server::request_ids::random_id;
 use crate::server::unclaimed::{AwaitedCall, UnclaimedCalls};
 use axum::http::request::Parts;
@@ -147,6 +148,7 @@ pub(crate) struct ServerState {
     pub(crate) open: Arc<Quota<Identity>>,
     /// The bytes of bodies, by peer.
     pub(crate) bodies: Arc<Quota<Identity>>,
+    pub(crate) answers: OpenAnswers,
     pub(crate) refreshes: Arc<Refreshes>,
 }
 
@@ -184,6 +186,7 @@ impl ServerState {
         let settings = Settings::default();
         let open = Arc::default();
         let bodies = Arc::default();
+        let answers = OpenAnswers::default();
         let changes = ChangeNotifier::default();
         let refreshes = Arc::default();
         Self {
@@ -192,6 +195,7 @@ impl ServerState {
             changes,
             open,
             bodies,
+            answers,
             refreshes,
         }
     }

@@ -304,6 +304,30 @@ async fn clients_that_share_a_store_share_a_refresh() {
 }
 
 #[tokio::test]
+async fn clients_that_share_a_store_refresh_once() {
+    let (issuer, person, store) = (
+        Issuer::start().await,
+        Person::default(),
+        MemoryLoginStore::default(),
+    );
+    let url = protected(&issuer).await;
+    issuer.behaviour().lifetime = Some(1);
+    let mut clients = Vec::new();
+    for _ in 0..4 {
+        let login = person.login().store(store.clone());
+        clients.push(connect(&url, login).await.expect("a connection"));
+    }
+    issuer.behaviour().lifetime = None;
+    let before = issuer.requests("/token").len();
+    let sums = clients.iter().map(|client| sum(client));
+    for sum in futures_util::future::join_all(sums).await {
+        assert_eq!(sum, THREE);
+    }
+    assert_eq!(issuer.requests("/token").len() - before, 1);
+    assert_eq!(person.asked().len(), 1);
+}
+
+#[tokio::test]
 async fn a_server_without_authorization_needs_no_login() {
     let person = Person::default();
     let url = serve(|server, _| server).await;

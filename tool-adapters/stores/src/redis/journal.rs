@@ -4,8 +4,8 @@
 use crate::journal_keys::{JournalOptions, digest, journal_error};
 use crate::redis::connection::{Connection, hash_tag, milliseconds, readable};
 use crate::redis::scripts::{
-    BeatJournal, FinishJournalCall, JOURNAL_BEAT, JOURNAL_FINISH, JOURNAL_READ, JOURNAL_START,
-    OrEmpty, ReadJournal, ScriptArguments, StartJournalCall,
+    BeatJournal, FindJournalCall, FinishJournalCall, JOURNAL_BEAT, JOURNAL_FIND, JOURNAL_FINISH,
+    JOURNAL_READ, JOURNAL_START, OrEmpty, ReadJournal, ScriptArguments, StartJournalCall,
 };
 use crate::redis::store::RedisStore;
 use crate::sign_of_life::SignOfLife;
@@ -115,20 +115,19 @@ impl RedisJournal {
         };
         let mut script = JOURNAL_START.key(&self.keys(&call.session)[..]);
         start.add_to(&mut script);
-        match self.connection.script(&script).await? {
-            StartAnswer::Recorded => Ok(JournalStart::Recorded),
-            StartAnswer::Running => Ok(JournalStart::Running),
-            StartAnswer::Known(call) => {
-                let entry = serde_json::from_str(&call.entry).map_err(|_| {
-                    StoreError::new("the server holds an invalid entry of the journal")
-                })?;
-                Ok(JournalStart::Known(Box::new(RecoveredCall {
-                    entry,
-                    response: call.response,
-                    number: call.number,
-                })))
-            }
-        }
+        let answer: StartAnswer = self.connection.script(&script).await?;
+        answer.into_start()
+    }
+
+    async fn find_call(&self, session: &str, id: &str) -> Result<Option<JournalStart>, StoreError> {
+        let find = FindJournalCall {
+            process: &self.options.process,
+            id,
+        };
+        let mut script = JOURNAL_FIND.key(&self.keys(session)[..]);
+        find.add_to(&mut script);
+        let answer: Option<StartAnswer> = self.connection.script(&script).await?;
+        answer.map(StartAnswer::into_start).transpose()
     }
 
     async fn finish(&self, session: &str, id: &str, response: &str) -> Result<(), StoreError> {
@@ -213,6 +212,23 @@ enum StartAnswer {
     Known(StoredCall),
 }
 
+impl StartAnswer {
+    fn into_start(self) -> Result<JournalStart, StoreError> {
+        let call = match self {
+            Self::Recorded => return Ok(JournalStart::Recorded),
+            Self::Running => return Ok(JournalStart::Running),
+            Self::Known(call) => call,
+        };
+        let entry = serde_json::from_str(&call.entry)
+            .map_err(|_| StoreError::new("the server holds an invalid entry of the journal"))?;
+        Ok(JournalStart::Known(Box::new(RecoveredCall {
+            entry,
+            response: call.response,
+            number: call.number,
+        })))
+    }
+}
+
 impl FromRedisValue for StartAnswer {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let values = Vec::<Value>::from_redis_value(value)?;
@@ -232,6 +248,15 @@ impl Journal for RedisJournal {
     async fn started(&self, call: &JournalEntry) -> Result<JournalStart, JournalError> {
         self.show_life().await?;
         self.start(call).await.map_err(journal_error)
+    }
+
+    async fn find(
+        &self,
+        session: &str,
+        call_id: &str,
+    ) -> Result<Option<JournalStart>, JournalError> {
+        let found = self.find_call(session, call_id).await;
+        found.map_err(journal_error)
     }
 
     async fn finished(
@@ -261,9 +286,10 @@ impl Journal for RedisJournal {
 
 impl fmt::Debug for RedisJournal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = f.debug_struct("RedisJournal");
-        text.field("address", &self.connection.address)
-            .field("prefix", &self.prefix);
-        self.options.describe(&mut text)
+        f.debug_struct("RedisJournal")
+            .field("address", &self.connection.address)
+            .field("prefix", &self.prefix)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }

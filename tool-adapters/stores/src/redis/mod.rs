@@ -8,6 +8,7 @@ mod asked;
 mod connection;
 mod histories;
 mod journal;
+mod permits;
 mod record;
 mod scripts;
 mod store;

@@ -278,6 +278,24 @@ pub(crate) static ASKED_CALLS: LazyLock<Script> = LazyLock::new(|| {
 });
 
 arguments! {
+    /// The arguments of [`ACQUIRE_PERMIT`] and [`EXTEND_PERMIT`].
+    PermitHolder {
+        /// Distinguishes the call from all others.
+        holder: String,
+        /// The milliseconds after which its places are free, if it does not keep them for longer.
+        lease: u64,
+    }
+}
+
+/// Checks a call against limits that all sessions share, and counts it.
+pub(crate) static ACQUIRE_PERMIT: LazyLock<Script> =
+    LazyLock::new(|| script(&[PermitHolder::NAMES], include_str!("lua/acquire.lua")));
+
+/// Keeps the places of a call for longer.
+pub(crate) static EXTEND_PERMIT: LazyLock<Script> =
+    LazyLock::new(|| script(&[PermitHolder::NAMES], include_str!("lua/extend.lua")));
+
+arguments! {
     /// The arguments of [`STALE_SLOTS`].
     StaleSlots {
         /// The maximum number of slots.
@@ -317,6 +335,19 @@ pub(crate) static JOURNAL_START: LazyLock<Script> = LazyLock::new(|| {
         include_str!("lua/journal_start.lua"),
     )
 });
+
+arguments! {
+    /// The arguments of [`JOURNAL_FIND`].
+    FindJournalCall<'a> {
+        process: &'a str,
+        /// The id of the call.
+        id: &'a str,
+    }
+}
+
+/// Looks up a call that another process has recorded.
+pub(crate) static JOURNAL_FIND: LazyLock<Script> =
+    LazyLock::new(|| journal_script(FindJournalCall::NAMES, include_str!("lua/journal_find.lua")));
 
 arguments! {
     /// The arguments of [`JOURNAL_FINISH`].

@@ -2,13 +2,15 @@
 
 use crate::redis::asked;
 use crate::redis::connection::{Connection, SessionKeys, SessionSlots, milliseconds, slot_member};
+use crate::redis::permits;
 use crate::redis::record::{RedisRecord, SessionUpdate, decode_mode};
 use crate::redis::scripts::{Caller, OpenSession, OrEmpty, ScriptArguments, SessionScript};
 use std::fmt;
 use std::sync::Arc;
 use tool_core::SessionId;
 use tool_core::session::{
-    ApprovalPage, ApprovalPlace, OpenError, OpenRequest, SessionCall, SessionStore, StoreError,
+    ApprovalPage, ApprovalPlace, OpenError, OpenRequest, PermitRequest, PermitVerdict, SessionCall,
+    SessionStore, StoreError,
 };
 
 /// The default prefix of keys.
@@ -202,6 +204,21 @@ impl SessionStore for RedisStore {
     ) -> Result<ApprovalPage, StoreError> {
         let prefix = &self.slots.prefix;
         asked::page(&self.connection, prefix, principal, after, limit).await
+    }
+
+    async fn acquire_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> Result<PermitVerdict, StoreError> {
+        permits::acquire(&self.connection, &self.slots.prefix, request).await
+    }
+
+    async fn extend_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        permits::extend(&self.connection, &self.slots.prefix, request).await
+    }
+
+    async fn release_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        permits::release(&self.connection, &self.slots.prefix, request).await
     }
 }
 

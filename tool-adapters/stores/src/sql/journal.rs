@@ -157,6 +157,23 @@ impl<D: JournalDatabase> SqlJournal<D> {
         self.start_again(call, &insert).await
     }
 
+    async fn find_call(&self, session: &str, id: &str) -> Result<Option<JournalStart>, StoreError> {
+        let session = digest(session);
+        let id = digest(id);
+        let rows = self
+            .database
+            .select(CALL, &[text(&session), text(&id)])
+            .await?;
+        let Some(row) = rows.first() else {
+            return Ok(None);
+        };
+        let row = CallRow::read(row)?;
+        if row.process == self.options.process {
+            return Ok(None);
+        }
+        row.into_start().map(Some)
+    }
+
     async fn calls_of_others(&self, session: &str) -> Result<Vec<RecoveredCall>, StoreError> {
         let session = digest(session);
         let params = [text(&session), text(&self.options.process)];
@@ -238,6 +255,15 @@ impl<D: JournalDatabase> Journal for SqlJournal<D> {
         self.start(call).await.map_err(journal_error)
     }
 
+    async fn find(
+        &self,
+        session: &str,
+        call_id: &str,
+    ) -> Result<Option<JournalStart>, JournalError> {
+        let found = self.find_call(session, call_id).await;
+        found.map_err(journal_error)
+    }
+
     async fn finished(
         &self,
         session: &str,
@@ -273,6 +299,8 @@ impl<D: JournalDatabase> Journal for SqlJournal<D> {
 
 impl<D> fmt::Debug for SqlJournal<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.options.describe(&mut f.debug_struct("SqlJournal"))
+        f.debug_struct("SqlJournal")
+            .field("options", &self.options)
+            .finish_non_exhaustive()
     }
 }

@@ -2,6 +2,7 @@
 //! commits, so that a process which dies leaves nothing half done. Times are those of the
 //! database's clock.
 
+use crate::sql::permits;
 use crate::sql::session_record::SqlSession;
 use crate::sql::session_row::{SessionDatabase, SessionRow, kept_calls, lock_session};
 use crate::sql::values::{readable, stored_id, text, unsigned};
@@ -9,7 +10,8 @@ use crate::sql::{SqlRow, SqlStore, SqlTransaction, id as sql_id, number};
 use std::sync::Arc;
 use tool_core::SessionId;
 use tool_core::session::{
-    ApprovalPage, ApprovalPlace, OpenError, OpenRequest, SessionCall, SessionStore, StoreError,
+    ApprovalPage, ApprovalPlace, OpenError, OpenRequest, PermitRequest, PermitVerdict, SessionCall,
+    SessionStore, StoreError,
 };
 
 const DELETE: &str = "DELETE FROM tool_sessions WHERE id = $1";
@@ -90,7 +92,7 @@ async fn insert<D: SessionDatabase>(
         .run("SELECT now FROM tool_session_clock", &[])
         .await?;
     let now = now.first().map_or(Ok(0), |row| unsigned(row, 0))?;
-    for statement in FORGET {
+    for statement in FORGET.into_iter().chain(permits::FORGET) {
         transaction.run(statement, &[number(now)]).await?;
     }
     transaction.run(DELETE, &[text(id)]).await?;
@@ -160,6 +162,21 @@ impl<D: SessionDatabase> SessionStore for SqlStore<D> {
             None => None,
         };
         Ok(ApprovalPage::new(calls, next))
+    }
+
+    async fn acquire_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> Result<PermitVerdict, StoreError> {
+        permits::acquire(&self.0, request).await
+    }
+
+    async fn extend_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        permits::extend(&self.0, request).await
+    }
+
+    async fn release_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        permits::release(&self.0, request).await
     }
 }
 

@@ -17,6 +17,12 @@ pub(crate) fn stored_id(id: &str) -> Cow<'_, str> {
     }
 }
 
+/// An id as the store was given it.
+#[cfg(feature = "postgres")]
+pub(crate) fn original_id(stored: &str) -> String {
+    stored.replace("%00", "\0").replace("%25", "%")
+}
+
 /// A text as a parameter.
 pub(crate) fn text(text: &str) -> Param<'_> {
     Param::Text(Some(text))

@@ -1,5 +1,6 @@
 //! The conformance tests of SQLite and PostgreSQL.
 
+use crate::pooler::PooledDatabase;
 use crate::server::Schema;
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,4 +77,21 @@ mod sqlite_in_memory {
 mod postgres {
     use super::Schema;
     tool_core::agent_store_conformance!(Schema::on_server().await);
+}
+
+impl AgentStoreUnderTest for PooledDatabase {
+    const TICK: Duration = Duration::from_millis(150);
+
+    async fn handle(&self) -> Arc<dyn DynAgentToolStore> {
+        Arc::new(self.store().await)
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+mod postgres_behind_a_pooler {
+    use super::PooledDatabase;
+    tool_core::agent_store_conformance!(PooledDatabase::on_server().await);
 }

@@ -71,28 +71,29 @@ impl Schema {
     }
 }
 
-async fn run(url: &str, sql: String) -> Result<(), sqlx::Error> {
+pub(crate) async fn run(url: &str, sql: String) -> Result<(), sqlx::Error> {
     let mut connection = PgConnection::connect(url).await?;
     connection.execute(AssertSqlSafe(sql)).await?;
     connection.close().await
 }
 
+/// Runs a statement, and waits for it where no runtime can wait.
+pub(crate) fn run_in_a_thread(url: String, sql: String) {
+    // A runtime cannot wait within another one's thread.
+    let done = thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        _ = runtime
+            .block_on(async { tokio::time::timeout(Duration::from_secs(5), run(&url, sql)).await });
+    });
+    _ = done.join();
+}
+
 impl Drop for Schema {
     fn drop(&mut self) {
-        let (server, sql) = (
-            self.server.clone(),
-            format!("DROP SCHEMA {} CASCADE", self.name),
-        );
-        // A runtime cannot wait within another one's thread.
-        let dropped = thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread()
-                .enable_all()
-                .build()
-                .expect("a runtime");
-            _ = runtime.block_on(async {
-                tokio::time::timeout(Duration::from_secs(5), run(&server, sql)).await
-            });
-        });
-        _ = dropped.join();
+        let sql = format!("DROP SCHEMA {} CASCADE", self.name);
+        run_in_a_thread(self.server.clone(), sql);
     }
 }

@@ -13,6 +13,11 @@ mod sqlite_in_memory {
     )));
 }
 
+mod postgres_behind_a_pooler {
+    use crate::pooler::PooledDatabase;
+    tool_core::store_conformance!(PooledDatabase::on_server().await);
+}
+
 mod postgres {
     use crate::server::Schema;
     tool_core::store_conformance!(Schema::on_server().await);

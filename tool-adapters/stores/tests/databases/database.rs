@@ -1,5 +1,6 @@
 //! The databases of the tests.
 
+use crate::pooler::PooledDatabase;
 use crate::server::Schema;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, ConnectOptions, Executor};
@@ -78,6 +79,20 @@ impl StoreUnderTest for Schema {
     type Store = PostgresStore;
 
     /// Returns a handle with its own connections.
+    async fn handle(&self) -> PostgresStore {
+        self.store().await
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+}
+
+impl StoreUnderTest for PooledDatabase {
+    const TICK: Duration = Duration::from_millis(250);
+
+    type Store = PostgresStore;
+
     async fn handle(&self) -> PostgresStore {
         self.store().await
     }

@@ -1,6 +1,7 @@
 //! The conformance tests of conversations, and what an append costs.
 
 use crate::database::SqliteFile;
+use crate::pooler::PooledDatabase;
 use crate::server::Schema;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 use std::sync::Arc;
@@ -60,9 +61,32 @@ impl HistoryStoreUnderTest for Schema {
     }
 }
 
+impl HistoryStoreUnderTest for PooledDatabase {
+    const TICK: Duration = Duration::from_millis(20);
+
+    async fn handle(&self) -> Arc<dyn DynHistoryStore> {
+        Arc::new(self.store().await)
+    }
+
+    async fn pass(&self, time: Duration) {
+        tokio::time::sleep(time).await;
+    }
+
+    async fn overwrite(&self, key: &ConversationKey, position: u64, text: &str) -> bool {
+        let statement = replacement(key, position, text);
+        self.by_hand(&statement).await.expect("it runs");
+        true
+    }
+}
+
 mod sqlite {
     use crate::database::SqliteFile;
     tool_core::history_store_conformance!(Some(SqliteFile::new()));
+}
+
+mod postgres_behind_a_pooler {
+    use crate::pooler::PooledDatabase;
+    tool_core::history_store_conformance!(PooledDatabase::on_server().await);
 }
 
 mod postgres {

@@ -1,5 +1,6 @@
 //! Sessions and conversations over SQLite, and over PostgreSQL: `POSTGRES_URL=postgres://.. cargo test -p tool-adapters-stores --all-features`.
 
+mod changes;
 mod conformance;
 mod database;
 mod faults;
@@ -7,7 +8,10 @@ mod histories;
 mod journals;
 mod killed;
 mod lists;
+mod pooler;
 mod restart;
 #[allow(dead_code)] // the tests of agents use the rest
 #[path = "../agents/server.rs"]
 mod server;
+mod starts;
+mod tls;

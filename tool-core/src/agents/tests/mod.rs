@@ -2,6 +2,7 @@
 
 mod destinations;
 mod failures;
+mod follow;
 mod grants;
 mod refreshes;
 mod resting;

@@ -1,5 +1,6 @@
 //! Metrics in Prometheus's text format: base units, one series per tool.
 
+use crate::session::circuit_breaker::{CircuitMetrics, CircuitState};
 use crate::session::metrics::report::Metrics;
 use crate::session::metrics::tool_stats::{Percentiles, ToolMetrics};
 use std::fmt;
@@ -59,6 +60,15 @@ impl Metrics {
                 );
             }
         }
+        text.family(
+            "tool_retries_total",
+            "counter",
+            "Automatic retries of calls.",
+        );
+        for (tool, figures) in &self.tools {
+            text.sample("tool_retries_total", &[("tool", tool)], figures.retries);
+        }
+        self.circuits(&mut text);
         self.summary(
             &mut text,
             "tool_call_duration_seconds",
@@ -96,6 +106,45 @@ impl Metrics {
         }
         self.gauges(&mut text);
         text.into_string()
+    }
+
+    fn circuits(&self, text: &mut PrometheusText) {
+        if self.circuits.is_empty() {
+            return;
+        }
+        text.family(
+            "tool_circuit_open",
+            "gauge",
+            "1 for a circuit breaker that lets no call run, or one call as a trial.",
+        );
+        for circuit in &self.circuits {
+            let is_open = circuit.state != CircuitState::Closed;
+            text.sample("tool_circuit_open", &labels(circuit), u8::from(is_open));
+        }
+        text.family(
+            "tool_circuit_opened_total",
+            "counter",
+            "How often a circuit breaker has opened.",
+        );
+        for circuit in &self.circuits {
+            text.sample(
+                "tool_circuit_opened_total",
+                &labels(circuit),
+                circuit.opened,
+            );
+        }
+        text.family(
+            "tool_circuit_refusals_total",
+            "counter",
+            "Calls that a circuit breaker has refused.",
+        );
+        for circuit in &self.circuits {
+            text.sample(
+                "tool_circuit_refusals_total",
+                &labels(circuit),
+                circuit.refused,
+            );
+        }
     }
 
     fn gauges(&self, text: &mut PrometheusText) {
@@ -160,6 +209,10 @@ impl Metrics {
             );
         }
     }
+}
+
+fn labels(circuit: &CircuitMetrics) -> [(&'static str, &str); 2] {
+    [("scope", circuit.scope), ("name", &circuit.name)]
 }
 
 /// Formats a duration in seconds, exact to the microsecond.

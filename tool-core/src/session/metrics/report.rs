@@ -2,6 +2,7 @@
 
 use crate::call::envelope::milliseconds;
 use crate::registry::ToolContext;
+use crate::session::circuit_breaker::CircuitMetrics;
 use crate::session::metrics::call_log::{SessionCall, UNKNOWN, as_milliseconds};
 use crate::session::metrics::context::ContextMetrics;
 use crate::session::metrics::speech::SpeechMetrics;
@@ -48,6 +49,8 @@ pub struct Metrics {
     pub context: ContextMetrics,
     /// The turns in which loops are detected.
     pub loops: LoopMetrics,
+    /// The circuit breakers that calls have met in this process, sorted.
+    pub circuits: Vec<CircuitMetrics>,
 }
 
 /// The sessions and turns in which this process detects loops.
@@ -64,7 +67,7 @@ pub struct LoopMetrics {
 /// Writes the JSON document of `/metrics`: each figure of all tools. Latencies are in milliseconds.
 impl Serialize for Metrics {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut document = serializer.serialize_struct("Metrics", 9)?;
+        let mut document = serializer.serialize_struct("Metrics", 11)?;
         document.serialize_field("responseSizes", &self.by_name(|tool| tool.sizes))?;
         document.serialize_field("responseTokens", &self.by_name(|tool| tool.tokens))?;
         document.serialize_field(
@@ -77,6 +80,8 @@ impl Serialize for Metrics {
         document.serialize_field("slowCalls", &self.by_name(|tool| tool.slow_calls))?;
         document.serialize_field("errors", &self.by_name(|tool| &tool.errors))?;
         document.serialize_field("refusals", &self.by_name(|tool| &tool.refusals))?;
+        document.serialize_field("retries", &self.by_name(|tool| tool.retries))?;
+        document.serialize_field("circuits", &self.circuits)?;
         document.end()
     }
 }
@@ -122,7 +127,12 @@ impl RuntimeMetrics {
     }
 
     /// Computes the metrics of the runtime with these tools.
-    pub(crate) fn report(&self, tools: &ToolContext, loops: LoopMetrics) -> Metrics {
+    pub(crate) fn report(
+        &self,
+        tools: &ToolContext,
+        loops: LoopMetrics,
+        circuits: Vec<CircuitMetrics>,
+    ) -> Metrics {
         let all = self.by_name.all(tools);
         let called = all
             .iter()
@@ -144,6 +154,7 @@ impl RuntimeMetrics {
             tools,
             context: *self.context.lock(),
             loops,
+            circuits,
         }
     }
 }

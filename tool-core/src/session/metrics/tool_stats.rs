@@ -20,6 +20,7 @@ pub(crate) struct ToolStats(Mutex<ToolTotals>);
 struct ToolTotals {
     calls: u64,
     slow: u64,
+    retries: u64,
     errors: [u64; ErrorKind::ALL.len()],
     refusals: [u64; ErrorKind::ALL.len()],
     micros: u64,
@@ -52,6 +53,8 @@ pub struct ToolMetrics {
     pub refusals: BTreeMap<&'static str, u64>,
     /// The calls that took longer than the policy's soft limit.
     pub slow_calls: u64,
+    /// The automatic retries. The attempts of a call are one call.
+    pub retries: u64,
     /// The sizes of responses in Unicode characters. That of an error is the size of its text.
     pub sizes: Percentiles<u32>,
     /// The time from call to response.
@@ -128,12 +131,18 @@ impl ToolStats {
         crossed.then(|| Percentiles::of(window.iter().map(|sample| sample.characters)).p95)
     }
 
+    /// Counts automatic retries of a call.
+    pub(crate) fn add_retries(&self, retries: u32) {
+        self.0.lock().retries += u64::from(retries);
+    }
+
     /// Computes the metrics, or returns `None` for a tool that was never called.
     pub(crate) fn metrics(&self) -> Option<ToolMetrics> {
         // Copied, so that sorting does not hold up calls.
         let ToolTotals {
             calls,
             slow,
+            retries,
             errors,
             refusals,
             micros,
@@ -155,6 +164,7 @@ impl ToolStats {
         Some(ToolMetrics {
             calls,
             slow_calls: slow,
+            retries,
             errors: by_kind(errors),
             refusals: by_kind(refusals),
             sizes: Percentiles::of(window.iter().map(|sample| sample.characters)),

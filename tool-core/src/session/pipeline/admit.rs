@@ -6,6 +6,7 @@ use crate::call::{ApprovalReason, ApprovalSource, ErrorKind, ToolError, ToolResp
 use crate::session::caps::{CapAmount, CapScope, UsedCap};
 use crate::session::pipeline::governed_call::{GovernedCall, session_over};
 use crate::session::pipeline::journal::JournalClaim;
+use crate::session::pipeline::passage::Passage;
 use crate::session::pipeline::refund::{RefundGuard, refund_of};
 use crate::session::policy::Policy;
 use crate::session::running::RunningGuard;
@@ -24,8 +25,8 @@ use tracing::Instrument;
 /// Decides for the wrapper, once it has decoded the arguments, if the method runs at once.
 pub(crate) struct AdmissionGate<'a> {
     pub(crate) call: &'a GovernedCall<'a>,
-    /// True if an admitted call still has to wait for a hook, the journal, a thread, or a cached
-    /// result.
+    /// True if an admitted call still has to wait for a hook, the journal, a thread, a cached result,
+    /// or a shared limit, or may be retried.
     defers_admitted: bool,
     /// One more than the turn in which the call was admitted; 0 before.
     turn: AtomicU64,
@@ -45,6 +46,8 @@ struct GateState<'a> {
     session_is_lost: bool,
     /// The claim of a call whose start is in the journal, and whose end is not.
     claim: Option<JournalClaim>,
+    /// The call's passage through circuit breakers, and its places among the calls that run.
+    passage: Option<Passage>,
 }
 
 /// The reason for which the gate stopped a call.
@@ -76,7 +79,10 @@ impl<'a> AdmissionGate<'a> {
         let waits = !runtime.hooks.is_empty()
             || runtime.journal.is_some()
             || call.definition().options.annotations.blocking;
-        let defers_admitted = waits || call.is_cacheable() || call.request.approval().is_some();
+        let is_limited =
+            call.policy.shared.is_some() || call.definition().options.retries.is_some();
+        let defers_admitted =
+            waits || is_limited || call.is_cacheable() || call.request.approval().is_some();
         Self {
             call,
             defers_admitted,
@@ -118,6 +124,33 @@ impl<'a> AdmissionGate<'a> {
     pub(crate) fn keep_claim(&self, claim: Option<JournalClaim>) {
         if claim.is_some() {
             self.state.lock().get_or_insert_default().claim = claim;
+        }
+    }
+
+    /// Keeps the passage of a call until it has run.
+    pub(crate) fn keep_passage(&self, passage: Passage) {
+        self.state.lock().get_or_insert_default().passage = Some(passage);
+    }
+
+    /// Takes the passage of a call that is about to run.
+    pub(crate) fn take_passage(&self) -> Option<Passage> {
+        self.state.lock().as_mut()?.passage.take()
+    }
+
+    /// Lists a call that waits for its next attempt, so that it can be cancelled, and so that other
+    /// calls of a tool which minds duplicates find it.
+    pub(crate) fn list_for_retry(&self, text: &str) -> RunningGuard<'a> {
+        let fingerprint = self.call.fingerprint(text).fast();
+        let running = self.call.running_call(Some(fingerprint));
+        self.call.session.running.enter(running, self.call.epoch)
+    }
+
+    /// Keeps the call listed until its tool starts again, if its tool minds duplicates.
+    pub(crate) fn keep_running(&self, running: RunningGuard<'a>) {
+        if self.call.definition().options.on_duplicate == OnDuplicate::Allow {
+            running.finish();
+        } else {
+            self.state.lock().get_or_insert_default().running = Some(running);
         }
     }
 
@@ -301,7 +334,7 @@ impl<'a> AdmissionGate<'a> {
     }
 
     /// Refuses a call while the store is down, unless it is a retrieval and the policy allows it.
-    fn without_store(&self, error: &StoreError) -> Result<(), ToolError> {
+    pub(crate) fn without_store(&self, error: &StoreError) -> Result<(), ToolError> {
         let call = self.call;
         tracing::error!(session = %call.session.id.as_str().escape_debug(), %error, "failed to admit a call");
         if call.definition().options.category == Category::Retrieval

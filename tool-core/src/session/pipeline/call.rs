@@ -17,10 +17,10 @@ use crate::session::pipeline::admit::{AdmissionGate, Admitted};
 use crate::session::pipeline::confirm::{self, redeem};
 use crate::session::pipeline::governed_call::{GovernedCall, progress_of, time_limit};
 use crate::session::pipeline::governed_tool::GovernedTool;
-use crate::session::pipeline::journal::{JournalClaim, record_start};
+use crate::session::pipeline::journal::{JournalClaim, known_answer, record_start};
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::pipeline::refund::RefundGuard;
-use crate::session::pipeline::{granted, hooks, record, start, without_tool};
+use crate::session::pipeline::{granted, hooks, passage, record, retries, without_tool};
 use crate::time::CallInstant;
 use crate::tool::FunctionTool;
 use crate::tool::bare_call::repair_arguments;
@@ -43,6 +43,9 @@ pub(crate) async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolR
     let Some(mut place) = session.calls.enter() else {
         return Box::pin(without_tool::inactive(session, &call, began)).await;
     };
+    if session.runtime.drain.is_on() && session.refuses_calls(call.depth()) {
+        return Box::pin(without_tool::draining(session, &call, began)).await;
+    }
     let epoch = session.running.epoch();
     let Some((index, tool)) = session.find_tool(call.name()) else {
         return Box::pin(without_tool::unknown(session, &call, began)).await;
@@ -193,8 +196,15 @@ impl GovernedCall<'_> {
         // Admit, if the store can only be awaited.
         let admitted = match gate.wait(text).await {
             Ok(admitted) => admitted,
-            Err(error) => return self.responses().fail(error),
+            Err(error) => return *self.refused(text, error).await,
         };
+        // An open circuit breaker refuses the call before a person is asked about it.
+        if let Err(error) = passage::check(self) {
+            if let Admitted::Runs(refund) = admitted {
+                refund.refund(self.meter.as_deref()).await;
+            }
+            return *self.known_or(text, error).await;
+        }
         let hooked = HookedCall {
             arguments: text,
             ..hooks::hooked(self, gate.turn())
@@ -207,7 +217,7 @@ impl GovernedCall<'_> {
             Err(response) => return *response,
         };
         let refund = permission.refund;
-        match self.prepare(&hooked, &refund, permission.grant).await {
+        match self.prepare(gate, &hooked, &refund, permission.grant).await {
             Ok(claim) => gate.keep_claim(claim),
             Err(response) => {
                 refund.refund(self.meter.as_deref()).await;
@@ -216,9 +226,14 @@ impl GovernedCall<'_> {
         }
 
         // Start, inside the hooks around the call.
-        let tool =
-            || -> BoxFuture<'_, ToolResponse> { Box::pin(start::past_gate(gate, text, &refund)) };
-        let response = hooks::around(self, &hooked, &tool).await;
+        let passage = gate.take_passage();
+        let tool = || -> BoxFuture<'_, ToolResponse> {
+            Box::pin(retries::run(gate, text, &refund, passage.as_ref()))
+        };
+        let response = passage::held(passage.as_ref(), hooks::around(self, &hooked, &tool)).await;
+        if let Some(passage) = passage {
+            passage.end(self, &response).await;
+        }
 
         // Without a free thread, or if a hook answered in its place, the call has not run.
         refund.refund(self.meter.as_deref()).await;
@@ -257,6 +272,10 @@ impl GovernedCall<'_> {
 
         let text = hooked.arguments;
         let Some(grant) = granted::find(self, text, by_hook).await else {
+            // A person is not asked about a call that has run.
+            if let Some(known) = known_answer(self, text).await {
+                return Err(Box::new(known));
+            }
             let answer = confirm::request_approval(self, text, reasons).await;
             return Err(Box::new(answer));
         };
@@ -267,11 +286,12 @@ impl GovernedCall<'_> {
         })
     }
 
-    /// Waits for the hooks before the call, redeems its approval or checks its grant, and records
-    /// its start in the journal. Returns the call's claim in the journal, or the response of a call
-    /// that does not run.
+    /// Waits for the hooks before the call, passes its circuit breakers and shared limits, redeems its
+    /// approval or checks its grant, and records its start in the journal. Returns the call's claim in
+    /// the journal, or the response of a call that does not run.
     async fn prepare(
         &self,
+        gate: &AdmissionGate<'_>,
         hooked: &HookedCall<'_>,
         refund: &RefundGuard,
         grant: Option<GrantedCall>,
@@ -288,8 +308,18 @@ impl GovernedCall<'_> {
             return Err(Box::new(response));
         }
 
+        // Before the approval is used up, as the call may come again.
+        let entered = passage::enter(self, |error| gate.without_store(error)).await;
+        match entered {
+            Ok(Some(passage)) => gate.keep_passage(passage),
+            Ok(None) => {}
+            Err(error) => return Err(self.known_or(hooked.arguments, error).await),
+        }
+
         // As late as possible, so that an approval is not used up by a call that does not run.
-        redeem(self).await.map_err(fail)?;
+        if let Err(error) = redeem(self).await {
+            return Err(self.known_or(hooked.arguments, error).await);
+        }
         if let Some(granted) = grant
             && !granted::holds(self, granted.grant).await
         {
@@ -300,6 +330,20 @@ impl GovernedCall<'_> {
         let start = record_start(self, hooked.arguments, hooked.turn);
         let started = timeout_at(self.deadline(), start).await;
         started.unwrap_or_else(|_| Err(fail(late("waiting for the journal"))))
+    }
+
+    /// Answers a call that was not admitted. One that a limit refuses may have run already.
+    async fn refused(&self, text: &str, error: ToolError) -> Box<ToolResponse> {
+        match error.kind() {
+            ErrorKind::BudgetExceeded | ErrorKind::LoopDetected => self.known_or(text, error).await,
+            _ => Box::new(self.responses().fail(error)),
+        }
+    }
+
+    /// Answers a call that may not run: with what the journal knows of it, if it has run already.
+    async fn known_or(&self, text: &str, error: ToolError) -> Box<ToolResponse> {
+        let known = known_answer(self, text).await;
+        Box::new(known.unwrap_or_else(|| self.responses().fail(error)))
     }
 
     /// Answers the call even if a store or a journal of the host panics.

@@ -116,6 +116,12 @@ impl<'a> GovernedCall<'a> {
         time::after(self.began.to_instant(), self.limit())
     }
 
+    /// Returns the time until the deadline, which moves while the tool waits for the user.
+    pub(crate) fn time_left(&self) -> Duration {
+        let deadline = time::after(self.deadline(), self.waited());
+        deadline.saturating_duration_since(Instant::now())
+    }
+
     /// Returns the call's own part of the context, if the tool takes a context.
     pub(crate) fn scope(&self) -> Option<&'a Arc<CallContext>> {
         self.definition()

@@ -70,6 +70,36 @@ pub(crate) async fn record_start(
     Err(fail(running_elsewhere(call)))
 }
 
+/// Returns what a caller is told of a call that a limit refuses or whose approval is used up, if
+/// another process has begun it already.
+pub(crate) async fn known_answer(call: &GovernedCall<'_>, text: &str) -> Option<ToolResponse> {
+    let journal = call.session.runtime.journal.as_ref()?;
+    let arguments = call.definition().equality().canonical_text(text);
+    if let Some(found) = take_recovered(call, &arguments) {
+        return recovered_response(call, &found);
+    }
+
+    let session = call.session.journal_key();
+    let find = journal.find(&session, call.request.id());
+    let known = within(call.policy.store_deadline, find, JournalError::timeout).await;
+    let known = known.unwrap_or_else(|error| {
+        tracing::error!(%error, "failed to look a refused call up in the journal");
+        None
+    });
+    match known? {
+        JournalStart::Recorded => None,
+        JournalStart::Running => Some(call.responses().fail(running_elsewhere(call))),
+        JournalStart::Known(found) => {
+            let is_told = replaced_by(call) == Some(found.number);
+            if is_told || !is_answered_by(call, &found, &arguments) {
+                return None;
+            }
+            call.session.rare().earlier.lock().answer(&found);
+            recovered_response(call, &found)
+        }
+    }
+}
+
 /// Returns the entry of a call that is about to run.
 fn entry_of(call: &GovernedCall<'_>, arguments: String, turn: u64) -> JournalEntry {
     let session = call.session;

@@ -7,7 +7,8 @@
 //! | check the mode, the depth and the turn among other calls | [`checks`] |
 //! | admit: count the call, and check loops, budgets and caps | [`admit`], [`refund`], [`meter`] |
 //! | confirm: ask a person, redeem the approval, and let calls run that were approved in advance | [`confirm`], [`granted`] |
-//! | start: run the tool, list and end it | [`start`], [`governed_tool`], [`deadline`], [`blocking`] |
+//! | pass: circuit breakers, and limits that all sessions share | [`passage`], [`permit`] |
+//! | start: run the tool, list and end it | [`retries`], [`start`], [`governed_tool`], [`deadline`], [`blocking`] |
 //! | record: count the response, and carry out its intents | [`record`], [`empty`], [`journal`] |
 //! | answer calls that reach no tool | [`without_tool`] |
 //!
@@ -32,8 +33,11 @@ pub(crate) mod hooks;
 pub(crate) mod journal;
 pub(crate) mod meter;
 pub(crate) mod observed;
+pub(crate) mod passage;
+pub(crate) mod permit;
 pub(crate) mod record;
 pub(crate) mod refund;
+pub(crate) mod retries;
 pub(crate) mod run_context;
 pub(crate) mod start;
 pub(crate) mod step;

@@ -6,6 +6,7 @@ use crate::call::{ApprovalReason, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::registry::context::MissedCall;
 use crate::schema::timestamp::Timestamp;
 use crate::session::audit::{AuditEntry, CallDecision, CallOutcome, kept_id, redacted_reasons};
+use crate::session::drain_switch::process_ending;
 use crate::session::hooks::RequestKind;
 use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, UNKNOWN};
@@ -27,6 +28,17 @@ pub(crate) async fn inactive(
     if session.is_lost() {
         response.optional_meta().session_is_lost = true;
     }
+    count_without_tool(session, call, response).await
+}
+
+/// Answers a call that comes while the process is about to end.
+#[cold]
+pub(crate) async fn draining(
+    session: &SessionInner,
+    call: &ToolCall,
+    began: CallInstant,
+) -> ToolResponse {
+    let response = ToolResponse::refused(call, process_ending("the call"), began);
     count_without_tool(session, call, response).await
 }
 

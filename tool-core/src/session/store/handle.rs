@@ -11,6 +11,7 @@ use crate::session::metrics::call_log::{CallLog, SessionCall};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
 use crate::session::store::memory::MemoryRecord;
+use crate::session::store::permits::{PermitRequest, PermitVerdict};
 use crate::session::store::session_store::{
     Admission, AnsweredCallRecord, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement,
     StoreError, Verdict,
@@ -46,6 +47,21 @@ pub(crate) trait DynStore: Send + Sync {
         after: Option<&'a ApprovalPlace>,
         limit: u32,
     ) -> BoxFuture<'a, Result<ApprovalPage, StoreError>>;
+
+    fn acquire_permit<'a>(
+        &'a self,
+        request: &'a PermitRequest<'a>,
+    ) -> BoxFuture<'a, Result<PermitVerdict, StoreError>>;
+
+    fn extend_permit<'a>(
+        &'a self,
+        request: &'a PermitRequest<'a>,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
+
+    fn release_permit<'a>(
+        &'a self,
+        request: &'a PermitRequest<'a>,
+    ) -> BoxFuture<'a, Result<(), StoreError>>;
 }
 
 impl<S: SessionStore> DynStore for S {
@@ -82,6 +98,27 @@ impl<S: SessionStore> DynStore for S {
         limit: u32,
     ) -> BoxFuture<'a, Result<ApprovalPage, StoreError>> {
         Box::pin(SessionStore::approvals_of(self, principal, after, limit))
+    }
+
+    fn acquire_permit<'a>(
+        &'a self,
+        request: &'a PermitRequest<'a>,
+    ) -> BoxFuture<'a, Result<PermitVerdict, StoreError>> {
+        Box::pin(SessionStore::acquire_permit(self, request))
+    }
+
+    fn extend_permit<'a>(
+        &'a self,
+        request: &'a PermitRequest<'a>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(SessionStore::extend_permit(self, request))
+    }
+
+    fn release_permit<'a>(
+        &'a self,
+        request: &'a PermitRequest<'a>,
+    ) -> BoxFuture<'a, Result<(), StoreError>> {
+        Box::pin(SessionStore::release_permit(self, request))
     }
 }
 

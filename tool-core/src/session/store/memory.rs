@@ -11,6 +11,8 @@ use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
 use crate::session::store::memory_approvals::{SessionApprovals, WaitingCalls};
 use crate::session::store::memory_conversations::MemoryConversations;
+use crate::session::store::memory_permits::MemoryPermits;
+use crate::session::store::permits::{PermitRequest, PermitVerdict};
 use crate::session::store::session_core::{PrincipalSpending, SessionCore};
 use crate::session::store::session_store::{
     Admission, AnsweredCallRecord, OpenError, OpenRequest, PrincipalCharge, SessionRecord,
@@ -56,6 +58,7 @@ use tokio::time::Instant;
 pub struct MemoryStore {
     sessions: Arc<Mutex<OpenSessions>>,
     conversations: MemoryConversations,
+    permits: MemoryPermits,
 }
 
 #[derive(Default)]
@@ -276,6 +279,23 @@ impl SessionStore for MemoryStore {
         let is_full = listed.len() as u64 >= u64::from(limit);
         let last = listed.last().map(|(place, _)| place.clone());
         Ok(ApprovalPage::new(calls, last.filter(|_| is_full)))
+    }
+
+    async fn acquire_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> Result<PermitVerdict, StoreError> {
+        Ok(self.permits.acquire(request))
+    }
+
+    async fn extend_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        self.permits.extend(request);
+        Ok(())
+    }
+
+    async fn release_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
+        self.permits.release(request);
+        Ok(())
     }
 }
 

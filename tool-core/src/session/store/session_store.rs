@@ -13,6 +13,7 @@ use crate::session::metrics::call_log::SessionCall;
 use crate::session::policy::TurnLimits;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
+use crate::session::store::permits::{PermitRequest, PermitVerdict};
 use crate::text;
 use crate::time::CallInstant;
 use crate::tool::Category;
@@ -67,6 +68,31 @@ pub trait SessionStore: Send + Sync + 'static {
         after: Option<&ApprovalPlace>,
         limit: u32,
     ) -> impl Future<Output = Result<ApprovalPage, StoreError>> + Send;
+
+    /// Checks a call against limits that all sessions of the store share, and counts it if every one
+    /// of them admits it, in one atomic step. A call that is refused is counted by none.
+    ///
+    /// Of a limit on the calls that run at once, the call takes a place until it
+    /// [releases](Self::release_permit) it, or until its lease ends, so that a process which was
+    /// killed frees its places. A call that has a place already takes no second one.
+    /// [`PermitRequest::decide`] makes the decision for a store that can lock the limits.
+    fn acquire_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> impl Future<Output = Result<PermitVerdict, StoreError>> + Send;
+
+    /// Keeps the places of a call for another lease from now on. A call whose lease has ended gets
+    /// them again, even if too many run then: it is running.
+    fn extend_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
+
+    /// Frees the places of a call. Has no effect on a call that has none.
+    fn release_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
 impl<S: SessionStore> SessionStore for Arc<S> {
@@ -97,6 +123,27 @@ impl<S: SessionStore> SessionStore for Arc<S> {
         limit: u32,
     ) -> impl Future<Output = Result<ApprovalPage, StoreError>> + Send {
         S::approvals_of(self, principal, after, limit)
+    }
+
+    fn acquire_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> impl Future<Output = Result<PermitVerdict, StoreError>> + Send {
+        S::acquire_permit(self, request)
+    }
+
+    fn extend_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        S::extend_permit(self, request)
+    }
+
+    fn release_permit(
+        &self,
+        request: &PermitRequest<'_>,
+    ) -> impl Future<Output = Result<(), StoreError>> + Send {
+        S::release_permit(self, request)
     }
 }
 

@@ -39,6 +39,7 @@ macro_rules! shared_journal_conformance {
             sharing::running_call_of_another_process_does_not_start,
             sharing::call_runs_for_longer_than_a_lease,
             sharing::call_of_a_killed_process_is_known,
+            sharing::call_of_another_process_is_found,
             sharing::ended_call_of_another_process_is_known,
             sharing::call_beyond_its_time_limit_is_known,
             sharing::known_call_is_replaced_by_its_number,

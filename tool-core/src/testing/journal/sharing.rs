@@ -19,6 +19,11 @@ async fn known(journal: &impl Journal, call: &JournalEntry) -> RecoveredCall {
     }
 }
 
+/// Returns what a journal knows of a call without its start.
+async fn found_in(journal: &impl Journal) -> Option<JournalStart> {
+    journal.find("s", "c").await.expect("the journal answers")
+}
+
 /// A call that another process is running is told from a lost one.
 pub async fn running_call_of_another_process_does_not_start(journals: &impl JournalUnderTest) {
     let one = journals.process().await;
@@ -48,6 +53,22 @@ pub async fn call_of_a_killed_process_is_known(journals: &impl JournalUnderTest)
     journals.kill(killed).await;
     let known = known(&other, &call).await;
     assert_eq!((known.entry, known.response), (call, None));
+}
+
+/// A call is found without a start, and a look records nothing.
+pub async fn call_of_another_process_is_found(journals: &impl JournalUnderTest) {
+    let one = journals.process().await;
+    let other = journals.process().await;
+    let call = action("s", "c");
+    assert_eq!(found_in(&other).await, None);
+    start(&one, &call).await;
+    assert_eq!(found_in(&one).await, None);
+    assert_eq!(found_in(&other).await, Some(JournalStart::Running));
+    finish(&one, &call, "{}").await;
+    let Some(JournalStart::Known(known)) = found_in(&other).await else {
+        panic!("it has ended")
+    };
+    assert_eq!(known.response.as_deref(), Some("{}"));
 }
 
 /// The end of another process's call is known at once.

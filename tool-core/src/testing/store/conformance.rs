@@ -107,6 +107,14 @@ macro_rules! store_conformance {
             principals::decided_calls_are_not_listed,
             principals::calls_of_an_ended_session_are_not_listed,
             principals::pages_have_each_waiting_call_once,
+            permits::racing_calls_pass_up_to_the_rate,
+            permits::racing_calls_pass_up_to_the_places,
+            permits::racing_calls_pass_up_to_the_tightest_limit,
+            permits::released_place_is_free_again,
+            permits::call_that_asks_again_takes_one_place,
+            permits::refused_call_is_counted_by_no_limit,
+            permits::limits_with_other_keys_count_apart,
+            permits::refusal_names_the_longest_wait,
         }
         $crate::store_conformance! { @tests (flavor = "current_thread"), $store,
             time::unused_session_expires,
@@ -122,6 +130,9 @@ macro_rules! store_conformance {
             grants::grant_ends_after_its_lifetime,
             grants::expired_call_gives_no_grant,
             principals::expired_calls_are_not_listed,
+            permits::place_is_free_after_its_lease,
+            permits::kept_place_outlives_its_first_lease,
+            permits::rate_admits_again_after_its_time,
         }
     };
     (@tests $runtime:tt, $store:expr, $($area:ident::$case:ident,)*) => {

@@ -46,6 +46,7 @@ pub mod driver;
 pub mod grants;
 pub mod loops;
 pub mod owners;
+pub mod permits;
 pub mod principals;
 pub mod sessions;
 pub mod state;

@@ -34,6 +34,14 @@ local function is_running(call)
   return not call.response and tonumber(call.runs_until) > now and tonumber(alive_until or '0') > now
 end
 
+-- Returns what another process's call is to one with its id.
+local function other(call)
+  if is_running(call) then
+    return { 'running' }
+  end
+  return { 'known', call.entry, call.response or false, call.number }
+end
+
 local function remove(id)
   redis.call('ZREM', ORDER, id)
   for _, value in ipairs(VALUES) do

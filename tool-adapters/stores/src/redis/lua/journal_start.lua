@@ -2,10 +2,7 @@
 -- false, number}.
 local known = call_of(id)
 if known and known.process ~= process and known.number ~= replaces then
-  if is_running(known) then
-    return { 'running' }
-  end
-  return { 'known', known.entry, known.response or false, known.number }
+  return other(known)
 end
 
 if known then

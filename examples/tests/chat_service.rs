@@ -1,0 +1,92 @@
+//! The chat service as it ends.
+#![cfg(unix)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// Builds the program. It is run directly, as cargo would get the signal.
+fn program() -> PathBuf {
+    let build = [
+        "build",
+        "--quiet",
+        "--all-features",
+        "--example",
+        "chat_service",
+    ];
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let status = Command::new(env!("CARGO"))
+        .args(build)
+        .current_dir(root)
+        .status();
+    assert!(status.unwrap().success());
+    let test = std::env::current_exe().unwrap();
+    test.ancestors()
+        .nth(2)
+        .unwrap()
+        .join("examples/chat_service")
+}
+
+/// Starts the service. Returns its address.
+fn start() -> (Child, String) {
+    let mut service = Command::new(program())
+        .arg("127.0.0.1:0")
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("ANTHROPIC_API_KEY")
+        .env_remove("CHAT_DB")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    let mut output = BufReader::new(service.stdout.take().unwrap());
+    output.read_line(&mut line).unwrap();
+    let address = line.trim().trim_start_matches("http://").to_owned();
+    (service, address)
+}
+
+/// Sends a request, and returns the connection, on which its answer comes.
+fn send(address: &str, head: &str, body: &str) -> BufReader<TcpStream> {
+    let mut stream = TcpStream::connect(address).unwrap();
+    let user = "0123456789abcdef".repeat(2);
+    let length = body.len();
+    let request = format!(
+        "{head} HTTP/1.1\r\nhost: {address}\r\ncookie: chat_user={user}\r\nconnection: close\r\n\
+         content-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+    );
+    stream.write_all(request.as_bytes()).unwrap();
+    BufReader::new(stream)
+}
+
+/// Sends a request, and returns its answer.
+fn ask(address: &str, head: &str, body: &str) -> String {
+    let mut answer = String::new();
+    send(address, head, body)
+        .read_to_string(&mut answer)
+        .unwrap();
+    answer
+}
+
+#[test]
+fn an_answer_that_has_begun_is_finished_at_sigterm() {
+    let (mut service, address) = start();
+    assert!(ask(&address, "GET /readyz", "").starts_with("HTTP/1.1 200"));
+    let mut answer = send(&address, "POST /message", r#"{"text": "a menu"}"#);
+    let mut text = String::new();
+    // Its tool runs for a second.
+    while !text.contains("course 1 of 3") {
+        assert!(answer.read_line(&mut text).unwrap() > 0, "{text}");
+    }
+    let id = service.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(sent.unwrap().success());
+    while !ask(&address, "GET /readyz", "").starts_with("HTTP/1.1 503") {}
+
+    let refused = ask(&address, "POST /message", r#"{"text": "hello"}"#);
+    assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
+    assert!(ask(&address, "GET /livez", "").starts_with("HTTP/1.1 200"));
+    answer.read_to_string(&mut text).unwrap();
+    assert!(text.contains("course 3"), "{text}");
+    assert!(text.contains(r#""finish":"complete""#), "{text}");
+    assert!(service.wait().unwrap().success());
+}
