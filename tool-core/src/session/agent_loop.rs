@@ -179,12 +179,16 @@ pub(crate) async fn reply<M: Model>(
         unsent_usage: None,
         pauses: 0,
         asked: 0,
+        is_too_late: false,
         lacks_budget: false,
     };
-    let Some(_in_progress) = session.begin_reply() else {
+    let in_progress = session.begin_reply();
+    open.is_too_late = in_progress.is_none();
+    // An engine runs the reply again in another process.
+    if open.is_too_late && open.steps.is_none() {
         let finish = open.fail(process_ending("the reply"));
         return open.end(finish).await;
-    };
+    }
     let message = match open.guard_input(message).await {
         Ok(message) => message,
         Err(finish) => return open.end(finish).await,
@@ -229,6 +233,8 @@ struct OpenReply<'a> {
     pauses: u32,
     /// The number of steps of the model that the engine was asked for.
     asked: u32,
+    /// True if the process begins no more replies, since it ends.
+    is_too_late: bool,
     /// True if a call of the last step was refused because a budget is used up.
     lacks_budget: bool,
 }
@@ -405,6 +411,9 @@ impl OpenReply<'_> {
         self.asked += 1;
         let name = format!("model {}", self.asked);
         let asking = async {
+            if self.is_too_late {
+                return Err(process_ending("the reply"));
+            }
             self.history.stored().await?;
             let before = self.history.messages().to_vec();
             model.prepare(self.history.history).await;

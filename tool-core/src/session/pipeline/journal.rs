@@ -42,11 +42,7 @@ pub(crate) async fn record_start(
                 claim.entry_seal = entry.seal;
                 return Ok(Some(claim));
             }
-            Ok(JournalStart::Running) => {
-                let mut response = fail(running_elsewhere(call));
-                response.optional_meta().runs_elsewhere = true;
-                return Err(response);
-            }
+            Ok(JournalStart::Running) => return Err(Box::new(runs_elsewhere(call))),
             Ok(JournalStart::Known(found)) => {
                 call.session.rare().earlier.lock().answer(&found);
                 if is_answered_by(call, &found, &entry.arguments)
@@ -88,7 +84,7 @@ pub(crate) async fn known_answer(call: &GovernedCall<'_>, text: &str) -> Option<
     });
     match known? {
         JournalStart::Recorded => None,
-        JournalStart::Running => Some(call.responses().fail(running_elsewhere(call))),
+        JournalStart::Running => Some(runs_elsewhere(call)),
         JournalStart::Known(found) => {
             let is_told = replaced_by(call) == Some(found.number);
             if is_told || !is_answered_by(call, &found, &arguments) {
@@ -119,6 +115,13 @@ fn entry_of(call: &GovernedCall<'_>, arguments: String, turn: u64) -> JournalEnt
     };
     entry.seal = session.runtime.journal_sealer.seal(&entry);
     entry
+}
+
+/// Answers a call that another process is running.
+fn runs_elsewhere(call: &GovernedCall<'_>) -> ToolResponse {
+    let mut response = call.responses().fail(running_elsewhere(call));
+    response.optional_meta().runs_elsewhere = true;
+    response
 }
 
 fn running_elsewhere(call: &GovernedCall<'_>) -> ToolError {
