@@ -153,7 +153,7 @@ pub(crate) struct Limits {
     /// The longest wait for servers at the start.
     #[serde(default = "seconds::<15>")]
     pub(crate) startup: Time,
-    /// The time for running calls to finish once the gateway is told to end.
+    /// The time for running calls to finish after the signal to end.
     #[serde(default = "seconds::<30>")]
     pub(crate) drain: Time,
 }

@@ -136,7 +136,7 @@ impl SessionInner {
                 }
             };
             if timeout(CLOSING, idle).await.is_err() {
-                tracing::error!(session = %self.id.as_str().escape_debug(), "a call goes on after it was cancelled");
+                tracing::error!(session = %self.id.as_str().escape_debug(), "a call or a reply goes on after it was cancelled");
             }
         }
         self.cancel_reads();

@@ -68,7 +68,7 @@ impl Running {
         };
         let answer = client.initialize().await;
         let session = answer.headers()["mcp-session-id"].to_str();
-        client.session = session.expect("a text").to_owned();
+        session.expect("a text").clone_into(&mut client.session);
         Self { process, client }
     }
 

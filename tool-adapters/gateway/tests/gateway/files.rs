@@ -311,9 +311,9 @@ async fn a_secret_of_the_policy_may_be_a_file() {
     let folder = Folder::new(
         "[[http.principals]]\nname = 'ada'\ntoken = '${file:secrets/token}'\n[sessions]\nsigning_key = '${file:key}'",
     );
-    let expected = expect![[r#"
-        policy.toml:3:1: `http.principals[0].token`: secrets/token: No such file or directory (os error 2)
-        policy.toml:5:1: `sessions.signing_key`: key: No such file or directory (os error 2)"#]];
+    let expected = expect![[r"
+        policy.toml:3:1: http.principals[0].token: secrets/token: No such file or directory (os error 2)
+        policy.toml:5:1: sessions.signing_key: key: No such file or directory (os error 2)"]];
     problems(&folder, &expected).await;
 
     std::fs::create_dir(folder.path("secrets")).expect("created");
