@@ -104,7 +104,8 @@ impl TlsServer {
             run(url, statement).await.expect("it runs");
         }
         let reloaded = async {
-            while run(url, "SELECT 1").await.is_ok() {
+            let plain = format!("{url}?sslmode=disable");
+            while run(&plain, "SELECT 1").await.is_ok() {
                 sleep(Duration::from_millis(20)).await;
             }
         };
