@@ -96,7 +96,8 @@ impl TlsServer {
         }
         for statement in [
             "CREATE ROLE guest LOGIN",
-            "GRANT CREATE ON SCHEMA public TO guest",
+            // The first one of its search path.
+            "CREATE SCHEMA guest AUTHORIZATION guest",
             "ALTER SYSTEM SET ssl = on",
             "ALTER SYSTEM SET ssl_ca_file = 'ca.pem'",
             "SELECT pg_reload_conf()",
