@@ -147,7 +147,7 @@ fn open_file(path: &Path) -> io::Result<File> {
 #[cfg(feature = "postgres")]
 struct AuditTable(postgres::PostgresPool);
 
-/// How the table is made. A new column is a new migration, and has its place in [`INSERT`].
+/// The migrations of the table. A new column is a new migration, and has its place in [`INSERT`].
 #[cfg(feature = "postgres")]
 const TABLES: Tables = Tables {
     noted_in: "_tool_gateway_audit_migrations",

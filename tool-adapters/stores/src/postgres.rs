@@ -2,7 +2,7 @@
 
 mod changes;
 
-use crate::postgres::changes::ToldChanges;
+use crate::postgres::changes::ChangeFeed;
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
 use crate::sql::histories::HistoryDatabase;
@@ -66,8 +66,8 @@ pub struct PostgresPool {
     /// `PgBouncer` in transaction mode. Then no statement is prepared by name, and each runs in a
     /// transaction with its parsing.
     is_pooled: bool,
-    /// The changes that readers are told.
-    told: ToldChanges,
+    /// The changes, for all readers.
+    changes: ChangeFeed,
 }
 
 /// The parameter of an address that turns prepared statements with a name off, if it is 0.
@@ -103,7 +103,7 @@ impl SqlStore<PostgresDatabase> {
         Self::with(PostgresPool {
             pool,
             is_pooled: false,
-            told: ToldChanges::default(),
+            changes: ChangeFeed::default(),
         })
         .await
     }
@@ -116,7 +116,7 @@ impl SqlStore<PostgresDatabase> {
     /// Behind a pooler in transaction mode no connection can listen: the store finds out, and its
     /// readers get `Unknown` every five seconds.
     ///
-    /// Triggers tell the ids only: anyone who may connect to the database can listen.
+    /// A change has ids only: anyone who may connect to the database can listen.
     ///
     /// [`StoreChange::Unknown`]: tool_core::session::StoreChange::Unknown
     ///
@@ -144,7 +144,7 @@ impl SqlStore<PostgresDatabase> {
     pub fn changes(&self) -> StoreChanges {
         let PostgresDatabase(database) = &self.0;
         database
-            .told
+            .changes
             .subscribe(&self.0, &database.pool, database.is_pooled)
     }
 
@@ -275,7 +275,7 @@ pub async fn connect(url: &str) -> Result<PostgresPool, Error> {
     Ok(PostgresPool {
         pool: pool.connect_with(options).await?,
         is_pooled,
-        told: ToldChanges::default(),
+        changes: ChangeFeed::default(),
     })
 }
 

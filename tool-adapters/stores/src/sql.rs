@@ -391,7 +391,7 @@ pub struct Tables {
 pub struct SqlMigration {
     /// The number, which is noted.
     pub number: i64,
-    /// What the migration makes.
+    /// A name for people, which is noted.
     pub name: &'static str,
     /// The statements.
     pub sql: &'static str,

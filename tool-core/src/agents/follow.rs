@@ -1,4 +1,4 @@
-//! Changes that a store tells about take effect without asking the store at each load.
+//! Changes that a store reports take effect without asking the store at each load.
 
 use crate::agents::builder::Agents;
 use crate::session::{StoreChange, StoreChanges};
@@ -9,8 +9,8 @@ impl Agents {
     /// even within [`recheck_after`](crate::agents::AgentsBuilder::recheck_after). Spawn the future,
     /// which ends with the store or with the last handle of the agents.
     ///
-    /// Set `recheck_after` to the time that an agent may be outdated if the store can tell nothing,
-    /// for example five minutes.
+    /// Set `recheck_after` to the time for which an agent may be outdated if the store reports
+    /// nothing, for example five minutes.
     ///
     /// ```
     /// use std::time::Duration;

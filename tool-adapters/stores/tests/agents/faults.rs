@@ -279,12 +279,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/postgres");
-        _ = Command::new(script)
-            .arg("stop")
-            .arg(&self.0)
-            .arg("immediate")
-            .output();
-        _ = fs::remove_dir_all(&self.0);
+        _ = Command::new(script).arg("drop").arg(&self.0).output();
     }
 }
 

@@ -1,11 +1,13 @@
 //! Stores that are opened at the same time, locked files, lost connections, and rows that are damaged or deleted by hand.
 
 use crate::database::SqliteFile;
+use crate::pooler::PooledDatabase;
 use crate::server::Schema;
+use sqlx::{Connection, Executor, PgConnection};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tool_adapters::stores::SqliteStore;
+use tool_adapters::stores::{PostgresStore, SqliteStore};
 use tool_core::Mode;
 use tool_core::session::SessionStore;
 use tool_core::testing::store::StoreUnderTest;
@@ -124,4 +126,36 @@ async fn a_connection_that_the_server_ends_is_replaced() {
     );
     schema.by_hand(&end).await.expect("it ends them");
     assert_eq!(session.pass(3, &call).await, 1, "the first call counts");
+}
+
+/// Locks the tables at an address, asserts that opening a session fails meanwhile, and works afterwards.
+async fn assert_a_lock_is_waited_for_briefly(store: &PostgresStore, server: &str) {
+    let connection = PgConnection::connect(server).await;
+    let mut other = connection.expect("the server answers");
+    other
+        .execute("BEGIN; LOCK TABLE tool_sessions")
+        .await
+        .expect("it is locked");
+    let opened = open(store, &opening("s", Mode::Text)).await;
+    let error = opened.err().expect("it is locked").to_string();
+    assert!(error.contains("due to lock timeout"), "{error}");
+    other.execute("COMMIT").await.expect("it is free");
+    let opened = open(store, &opening("s", Mode::Text)).await;
+    opened.expect("the session opens");
+}
+
+#[tokio::test]
+async fn a_statement_that_a_lock_holds_up_ends_with_an_error() {
+    let Some(schema) = Schema::on_server().await else {
+        return;
+    };
+    assert_a_lock_is_waited_for_briefly(&schema.store().await, &schema.url()).await;
+}
+
+#[tokio::test]
+async fn a_statement_behind_a_pooler_waits_for_no_lock_for_long() {
+    let Some(database) = PooledDatabase::on_server().await else {
+        return;
+    };
+    assert_a_lock_is_waited_for_briefly(&database.store().await, &database.direct_url()).await;
 }

@@ -90,14 +90,18 @@ impl PooledDatabase {
             .expect("the pooler answers")
     }
 
-    /// Runs a statement over a separate connection to the server itself.
-    pub(crate) async fn by_hand(&self, sql: &str) -> Result<(), sqlx::Error> {
+    /// Returns a URL of the server itself.
+    pub(crate) fn direct_url(&self) -> String {
         let (address, parameters) = self.server.split_once('?').unwrap_or((&self.server, ""));
         let server = address
             .rsplit_once('/')
             .map_or(address, |(server, _)| server);
-        let url = format!("{server}/{}?{parameters}", self.name);
-        server::run(&url, sql.to_owned()).await
+        format!("{server}/{}?{parameters}", self.name)
+    }
+
+    /// Runs a statement over a separate connection to the server itself.
+    pub(crate) async fn by_hand(&self, sql: &str) -> Result<(), sqlx::Error> {
+        server::run(&self.direct_url(), sql.to_owned()).await
     }
 }
 

@@ -1,4 +1,4 @@
-//! Changes that a store tells about.
+//! Changes that a store reports.
 
 use crate::agents::builder::Agents;
 use crate::agents::memory::MemoryAgentToolStore;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::broadcast::{Sender, channel};
 
-/// Agents that ask the store once an hour, and what the store tells.
+/// Agents that ask the store once an hour, and the changes that it reports.
 struct FollowedAgents {
     store: Arc<MemoryAgentToolStore>,
     agents: Agents,

@@ -1,4 +1,4 @@
-//! What a store tells about changes, so that a reader need not ask again and again.
+//! Changes that a store reports, so that a reader need not ask again and again.
 
 use crate::session::state::SessionId;
 use tokio::sync::broadcast::Receiver;
@@ -13,7 +13,7 @@ pub enum StoreChange {
     /// Anything may have changed. Read again what you show or keep.
     ///
     /// This comes first, after changes may have been missed, and at an interval if the store cannot
-    /// be told about changes.
+    /// be notified.
     Unknown,
     /// The records of an agent have changed.
     Agent {
@@ -28,7 +28,7 @@ pub enum StoreChange {
         session: SessionId,
         /// The call, as in [`PendingCall::id`](crate::session::PendingCall::id).
         id: String,
-        /// Whether the call waits.
+        /// The state of the call.
         state: ApprovalState,
     },
     /// A grant was given, or is over.
@@ -45,7 +45,7 @@ pub enum StoreChange {
     },
 }
 
-/// What has happened to a call that waits for a person's approval.
+/// The state of a call that waits for a person's approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ApprovalState {
@@ -87,12 +87,12 @@ impl StoreChange {
     }
 }
 
-/// The changes of a store, as they are made. A store that can be told about changes returns it, for
+/// The changes of a store, as they are made. A store that notices changes returns them, for
 /// example `PostgresStore::changes` of `tool-adapters`.
 ///
 /// The first item is always [`StoreChange::Unknown`], so that a loop begins by reading what there is.
-/// A reader that is slow gets one `Unknown` in place of the changes that it has missed. Two equal
-/// changes may be one that was told twice.
+/// A reader that is slow gets one `Unknown` in place of the changes that it has missed. A change may
+/// come twice.
 ///
 /// ```
 /// use tokio::sync::broadcast;

@@ -1,7 +1,7 @@
--- Tells other processes which agents have changed, also by hand. Anyone who may connect to the database can listen, so
--- that only ids are told.
+-- Notifies other processes which agents have changed, also by hand. Anyone who may connect to the database can listen, so
+-- that only ids are in it.
 
-CREATE FUNCTION tool_agents_told() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION tool_agents_notify() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     change text := json_build_object('schema', TG_TABLE_SCHEMA, 'agent', NEW.agent_id)::text;
 BEGIN
@@ -15,5 +15,5 @@ END
 $$;
 
 -- Every change of a record raises the version of its agent.
-CREATE TRIGGER tool_agents_told AFTER INSERT OR UPDATE OF version ON tool_agents
-FOR EACH ROW EXECUTE FUNCTION tool_agents_told();
+CREATE TRIGGER tool_agents_notify AFTER INSERT OR UPDATE OF version ON tool_agents
+FOR EACH ROW EXECUTE FUNCTION tool_agents_notify();
