@@ -16,7 +16,7 @@ macro_rules! chapters {
 }
 
 chapters! {
-    agents approvals audit chat_service cli conversations debugging deployment durable dynamic egress errors faq files first_tool foreign_types from_langchain from_livekit
+    agents approvals audit chat_service cli conversations debugging deployment durable dynamic egress errors failing_services faq files first_tool foreign_types from_langchain from_livekit
     from_pydantic_ai from_rig from_rmcp gateway glossary inspector introduction live mcp models openapi options parameters providers result_cache results
     security sessions state stores sub_agents ten_machines testing tracing
 }

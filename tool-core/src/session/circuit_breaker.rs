@@ -233,12 +233,14 @@ impl Circuit {
     }
 
     fn opened(&self, failures: usize, pause: Duration) {
-        let (scope, name) = (self.kind, self.name.escape_debug());
+        let scope = self.kind;
+        let name = self.name.escape_debug();
         tracing::warn!(target: "tool_core::circuits", scope, %name, failures, pause_ms = pause.as_millis(), "a circuit breaker has opened");
     }
 
     fn closed(&self) {
-        let (scope, name) = (self.kind, self.name.escape_debug());
+        let scope = self.kind;
+        let name = self.name.escape_debug();
         tracing::info!(target: "tool_core::circuits", scope, %name, "a circuit breaker has closed");
     }
 }
@@ -375,7 +377,8 @@ mod tests {
 
     #[test]
     fn opens_after_failures_in_a_row() {
-        let (circuit, now) = (circuit(), Instant::now());
+        let circuit = circuit();
+        let now = Instant::now();
         for outcome in [Outcome::Failed, Outcome::Failed, Outcome::Works] {
             assert!(call(&circuit, outcome, now));
         }
@@ -392,7 +395,8 @@ mod tests {
 
     #[test]
     fn failures_outside_of_the_window_do_not_count() {
-        let (circuit, now) = (circuit(), Instant::now());
+        let circuit = circuit();
+        let now = Instant::now();
         for at in 0..12 {
             let now = now + SETTINGS.window / 2 * at;
             assert!(call(&circuit, Outcome::Failed, now), "{at}");
@@ -401,7 +405,8 @@ mod tests {
 
     #[test]
     fn one_call_is_tried_after_the_pause() {
-        let (circuit, now) = (circuit(), Instant::now());
+        let circuit = circuit();
+        let now = Instant::now();
         for _ in 0..3 {
             call(&circuit, Outcome::Failed, now);
         }
@@ -418,7 +423,8 @@ mod tests {
 
     #[test]
     fn calls_beside_the_trial_are_refused() {
-        let (circuit, now) = (circuit(), Instant::now());
+        let circuit = circuit();
+        let now = Instant::now();
         for _ in 0..3 {
             call(&circuit, Outcome::Failed, now);
         }
@@ -434,7 +440,8 @@ mod tests {
 
     #[test]
     fn trial_that_fails_begins_the_pause_again() {
-        let (circuit, now) = (circuit(), Instant::now());
+        let circuit = circuit();
+        let now = Instant::now();
         for _ in 0..3 {
             call(&circuit, Outcome::Failed, now);
         }
@@ -446,7 +453,8 @@ mod tests {
 
     #[test]
     fn trial_that_is_dropped_makes_room_for_another() {
-        let (circuit, now) = (circuit(), Instant::now());
+        let circuit = circuit();
+        let now = Instant::now();
         for _ in 0..3 {
             call(&circuit, Outcome::Failed, now);
         }
@@ -458,7 +466,8 @@ mod tests {
 
     #[test]
     fn late_success_does_not_close_an_open_breaker() {
-        let (circuit, now) = (circuit(), Instant::now());
+        let circuit = circuit();
+        let now = Instant::now();
         let Ok(slow) = circuit.enter(now) else {
             panic!("it is closed")
         };

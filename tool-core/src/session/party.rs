@@ -43,7 +43,8 @@ impl<'a> Party<'a> {
     /// Returns the key under which a store counts the party's calls. Databases index no long text,
     /// so that of a long name is a digest.
     pub(crate) fn key(self) -> String {
-        let (kind, name) = (self.kind(), self.name());
+        let kind = self.kind();
+        let name = self.name();
         if name.len() <= MAX_KEY {
             return format!("{kind}:{name}");
         }

@@ -26,9 +26,10 @@ impl Service {
         if what == 0 {
             return Err(ToolError::not_found("there is nothing"));
         }
-        match self.is_up.load(Ordering::SeqCst) {
-            true => Ok(what),
-            false => Err(ToolError::transient("it is down")),
+        if self.is_up.load(Ordering::SeqCst) {
+            Ok(what)
+        } else {
+            Err(ToolError::transient("it is down"))
         }
     }
 

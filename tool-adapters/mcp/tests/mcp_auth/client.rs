@@ -319,7 +319,7 @@ async fn clients_that_share_a_store_refresh_once() {
     }
     issuer.behaviour().lifetime = None;
     let before = issuer.requests("/token").len();
-    let sums = clients.iter().map(|client| sum(client));
+    let sums = clients.iter().map(sum);
     for sum in futures_util::future::join_all(sums).await {
         assert_eq!(sum, THREE);
     }

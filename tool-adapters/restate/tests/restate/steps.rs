@@ -7,7 +7,7 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tool_adapters::restate::sdk::prelude::{
-    Endpoint, HandlerResult, HttpServer, ObjectContext, ServiceOptions,
+    Endpoint, HandlerResult, HttpServer, IntoServiceDefinition, ObjectContext, ServiceOptions,
 };
 use tool_adapters::restate::{EarlierRuns, with_steps};
 use tool_core::ToolError;
@@ -98,7 +98,8 @@ async fn a_step_that_restate_gives_up_does_not_run_twice() {
     let options = ServiceOptions::new()
         .inactivity_timeout(Duration::from_millis(100))
         .abort_timeout(Duration::from_millis(100));
-    let endpoint = Endpoint::builder().bind_with_options(slow, options).build();
+    let service = slow.into_service_definition().options(options);
+    let endpoint = Endpoint::builder().bind(service).build();
     let answer = answer(&server, endpoint, "Go").await;
     assert_eq!(answer.expect("an answer"), "done");
     assert_eq!(effects.load(Ordering::SeqCst), 1);
