@@ -206,6 +206,10 @@ pub(crate) async fn reply<M: Model>(
 const MAX_PAUSES: u32 = 8;
 
 /// A reply that has not ended.
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each says one thing of the reply, and they are independent"
+)]
 struct OpenReply<'a> {
     session: &'a Arc<SessionInner>,
     history: LoggedHistory<'a>,
