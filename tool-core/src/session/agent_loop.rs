@@ -35,6 +35,7 @@ use crate::session::unmade_calls::{
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
 use crate::trace::{Redaction, TokenUsage};
+use futures_util::FutureExt;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use serde::{Deserialize, Serialize};
@@ -197,9 +198,9 @@ pub(crate) async fn reply<M: Model>(
     if !message.is_blank() {
         open.history.push(Message::User(message));
     }
-    // On the heap: the future of the host's function stays small, and shallow enough for the
-    // compiler, which gives up beyond a depth.
-    Box::pin(open.run(model)).await
+    // On the heap: the future of the host's function stays small. Without its type, it is also
+    // shallow enough for the compiler, which gives up beyond a depth.
+    open.run(model).boxed().await
 }
 
 /// The number of times that the loop continues an answer which the provider paused.
