@@ -243,7 +243,7 @@ impl DurableSteps for RestateSteps {
     ) -> BoxFuture<'a, StepResult> {
         Box::pin(async move {
             let place = self.places.fetch_add(1, Ordering::Relaxed);
-            let (begin, beginning) = oneshot::channel();
+            let (begin, told_to_run) = oneshot::channel();
             let (recorded, result) = oneshot::channel();
             self.ask(Request::Step {
                 name: name.to_owned(),
@@ -251,7 +251,7 @@ impl DurableSteps for RestateSteps {
                 recorded,
             });
             // Without an answer the step is recorded, or the handler is gone.
-            if let Ok(done) = beginning.await {
+            if let Ok(done) = told_to_run.await {
                 let _ = done.send(self.run.step(place, work).await);
             }
             let result = self.answer(result).await;

@@ -3,7 +3,7 @@
 use crate::call::{ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::agent_event::AgentEvent;
 use crate::session::answer_form::{AnswerForm, FormVerdict};
-use crate::session::drain_switch::process_ending;
+use crate::session::drain_switch::{ReplyInProgress, process_ending};
 use crate::session::durable_steps::{
     DurableSteps, RecordedResponse, record, record_response, record_verdict, recorded_error,
 };
@@ -163,6 +163,7 @@ pub(crate) async fn reply<M: Model>(
     }
     let mut open = OpenReply {
         session,
+        in_progress: session.begin_reply(),
         history: LoggedHistory::new(history, log),
         events,
         is_entering,
@@ -180,13 +181,10 @@ pub(crate) async fn reply<M: Model>(
         unsent_usage: None,
         pauses: 0,
         asked: 0,
-        is_too_late: false,
         lacks_budget: false,
     };
-    let in_progress = session.begin_reply();
-    open.is_too_late = in_progress.is_none();
     // An engine runs the reply again in another process.
-    if open.is_too_late && open.steps.is_none() {
+    if open.in_progress.is_none() && open.steps.is_none() {
         let finish = open.fail(process_ending("the reply"));
         return open.end(finish).await;
     }
@@ -213,6 +211,8 @@ const MAX_PAUSES: u32 = 8;
 )]
 struct OpenReply<'a> {
     session: &'a Arc<SessionInner>,
+    /// `None` if the process begins no more replies, since it ends.
+    in_progress: Option<ReplyInProgress<'a>>,
     history: LoggedHistory<'a>,
     events: Option<EventSender>,
     /// The form of a typed answer.
@@ -238,8 +238,6 @@ struct OpenReply<'a> {
     pauses: u32,
     /// The number of steps of the model that the engine was asked for.
     asked: u32,
-    /// True if the process begins no more replies, since it ends.
-    is_too_late: bool,
     /// True if a call of the last step was refused because a budget is used up.
     lacks_budget: bool,
 }
@@ -416,7 +414,7 @@ impl OpenReply<'_> {
         self.asked += 1;
         let name = format!("model {}", self.asked);
         let asking = async {
-            if self.is_too_late {
+            if self.in_progress.is_none() {
                 return Err(process_ending("the reply"));
             }
             self.history.stored().await?;
