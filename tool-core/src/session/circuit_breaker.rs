@@ -290,7 +290,6 @@ impl CircuitPass {
         // A breaker that another call has opened since then stays open.
         let decides = self.is_trial || status.position == Position::Closed;
         match outcome {
-            Outcome::Unknown => {}
             Outcome::Works if self.is_trial => {
                 self.is_trial = false;
                 status.position = Position::Closed;
@@ -311,7 +310,7 @@ impl CircuitPass {
                     circuit.opened(failures, settings.pause);
                 }
             }
-            Outcome::Works | Outcome::Failed => {}
+            Outcome::Works | Outcome::Failed | Outcome::Unknown => {}
         }
     }
 }

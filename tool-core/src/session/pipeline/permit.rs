@@ -91,7 +91,7 @@ impl Permit {
                 tracing::warn!(%error, "failed to keep the place of a running call");
             }
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 
     /// Frees the places of the call.
