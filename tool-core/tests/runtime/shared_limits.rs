@@ -240,6 +240,6 @@ fn limits_that_admit_nothing_do_not_build() {
     let built = Runtime::builder(tools![Work::default()])
         .policy(policy)
         .build();
-    let errors = built.err().expect("it admits nothing");
+    let errors = built.expect_err("it admits nothing");
     assert_eq!(errors.len(), 2, "{errors}");
 }
