@@ -1,4 +1,4 @@
-//! PgBouncer in transaction mode before the server that `POSTGRES_URL` names, and a database behind it for each test.
+//! `PgBouncer` in transaction mode before the server that `POSTGRES_URL` names, and a database behind it for each test.
 
 use crate::server;
 use std::io::{BufRead, BufReader, Read};
