@@ -169,7 +169,7 @@ async fn a_table_of_another_program_is_refused_and_stays() {
         .await;
     let folder = schema.folder("");
     let refused = Gateway::open(folder.files()).await;
-    let error = refused.err().expect("a table of another kind").to_string();
+    let error = refused.expect_err("a table of another kind").to_string();
     for part in [
         "audit.postgres: ",
         "the table tool_gateway_audit is not that of a gateway",
@@ -202,7 +202,7 @@ async fn a_user_without_rights_is_told_who_has_to_start() {
         .replace("options=", &format!("options=-crole%3D{user}%20"));
     let folder = Folder::new(&format!("[audit]\npostgres = '{url}'"));
     let refused = Gateway::open(folder.files()).await;
-    let error = refused.err().expect("no right to create").to_string();
+    let error = refused.expect_err("no right to create").to_string();
     assert!(
         error.contains("need a user that owns the tables and may create others"),
         "{error}"

@@ -191,7 +191,7 @@ async fn works(url: &str) {
 /// Returns the error of an address that is refused.
 async fn refused(url: &str) -> String {
     let refused: Result<_, SqlError> = PostgresStore::connect(url).await;
-    refused.err().expect(url).to_string()
+    refused.expect_err(url).to_string()
 }
 
 #[tokio::test]
