@@ -89,7 +89,7 @@ impl RestateServer {
     }
 
     async fn wait_for(&self, path: &str) -> Result<(), Failure> {
-        let until = Instant::now() + Duration::from_millis(60_000);
+        let until = Instant::now() + Duration::from_secs(90);
         let url = format!("{}{path}", self.admin);
         while Instant::now() < until {
             let response = self.client.get(&url).send().await;

@@ -114,7 +114,8 @@ pub struct ProviderNames {
     /// The key among a manifest's `providerSchemas`.
     pub manifest: &'static str,
     /// The id of the company that bills requests, as price tables have it; `None` where the model's
-    /// name decides.
+    /// name decides. A company that no table has gets its own name: then requests have no price,
+    /// rather than another company's.
     pub biller: Option<&'static str>,
 }
 

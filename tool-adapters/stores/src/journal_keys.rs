@@ -1,4 +1,4 @@
-//! What the journals that processes share have in common.
+//! The common parts of the journals that processes share.
 
 use sha2::{Digest, Sha256};
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! What a session knows of the calls that other processes have recorded in the journal.
+//! The knowledge of a session about the calls that other processes have recorded in the journal.
 
 use crate::session::journal::RecoveredCall;
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ impl EarlierCalls {
         calls.any(|call| call.entry.call_id == call_id && is_it(call))
     }
 
-    /// Notes that the host was told of a call.
+    /// Notes that a call was answered.
     pub(crate) fn answer(&mut self, call: &RecoveredCall) {
         self.answered
             .insert(call.entry.call_id.clone(), call.number);

@@ -98,7 +98,7 @@ pub trait Journal: Send + Sync + 'static {
     /// A journal that processes share records nothing if another process has recorded a call with
     /// this session and id, and returns what it knows of that call. Only if the entry
     /// [`replaces`](JournalEntry::replaces) exactly that record, it is replaced. Of two processes
-    /// that record a call at once, one is told of the other.
+    /// that record a call at once, one learns of the other.
     fn started(
         &self,
         call: &JournalEntry,
@@ -136,7 +136,7 @@ pub trait Journal: Send + Sync + 'static {
 
     /// Returns the calls of a session that earlier processes recorded, in the order in which they
     /// started. Calls of this process are left out, and those that another process is running.
-    /// Where two processes used the same call id, the later one comes later.
+    /// If two processes used the same call id, the later one comes later.
     ///
     /// On an error, the session does not open.
     fn recover(
@@ -171,8 +171,8 @@ pub struct JournalEntry {
     /// The call's time limit in milliseconds. A process that lives does not run it for longer.
     #[serde(default)]
     pub time_limit_ms: u64,
-    /// The [number](RecoveredCall::number) of the call with this id that the host was told of, and
-    /// that this one replaces.
+    /// The [number](RecoveredCall::number) of the call with this id that was answered, and that
+    /// this one replaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<u64>,
     /// A proof that the other fields are as the host's runtime has written them, if the runtime has a
@@ -181,7 +181,7 @@ pub struct JournalEntry {
     pub seal: Option<String>,
 }
 
-/// What a journal answers to a call that is about to run.
+/// The answer of a journal to a call that is about to run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum JournalStart {
     /// The start is recorded. The call runs.
@@ -199,7 +199,7 @@ pub struct RecoveredCall {
     pub entry: JournalEntry,
     /// The JSON of its envelope; `None` if the end was not recorded.
     pub response: Option<String>,
-    /// What distinguishes it from other calls with its id. A journal of one process may leave it 0.
+    /// The number that distinguishes it from other calls with its id. A journal of one process may leave it 0.
     pub number: u64,
 }
 

@@ -6,7 +6,7 @@ use crate::session::journal::{JournalEntry, RecoveredCall};
 
 /// The last member of a sealed response.
 const MEMBER: &str = ",\"journalSeal\":\"";
-/// What follows the seal.
+/// The text behind the seal.
 const END: &str = "\"}";
 /// Hexadecimal digits of a seal.
 const DIGITS: usize = 64;

@@ -133,8 +133,8 @@ fn not_utf8(at: usize) -> Problem {
     )
 }
 
-/// A call outside any session. Its tool has no other time limit than its own, and only warns when
-/// that is over.
+/// A call outside any session. It does not end at a time limit: if it takes longer than the
+/// tool's own, a warning is logged.
 pub(crate) struct BareCall<'a>(pub(crate) ResponseBuilder<'a>);
 
 impl ToolCaller for BareCall<'_> {

@@ -66,7 +66,7 @@ pub(crate) async fn record_start(
     Err(fail(running_elsewhere(call)))
 }
 
-/// Returns what a caller is told of a call that a limit refuses or whose approval is used up, if
+/// Returns the answer to a call that a limit refuses, or whose approval is used up, if
 /// another process has begun it already.
 pub(crate) async fn known_answer(call: &GovernedCall<'_>, text: &str) -> Option<ToolResponse> {
     let journal = call.session.runtime.journal.as_ref()?;
