@@ -198,7 +198,10 @@ fn token_is_refused_for_another_session_or_principal() {
             .policy(open_policy())
             .store(Arc::clone(&store));
         let other_tools = builder.signing_key(KEY).build().expect("sound");
-        runs_nothing(&opened(&other_tools, "s", "user:1").await, &token, &bank).await;
+        let other_tools = opened(&other_tools, "s", "user:1").await;
+        let response = other_tools.approve(&token).await;
+        assert_eq!(kind(&response), ErrorKind::Conflict, "{response}");
+        assert_eq!(bank.paid(), 0, "the person has seen other tools");
 
         let twin = opened(&bank_runtime(&bank, store), "s", "user:1").await;
         assert!(
