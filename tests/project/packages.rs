@@ -90,11 +90,13 @@ fn published_packages_describe_themselves() {
             );
         }
         assert_eq!(package["license"], "MIT OR Apache-2.0", "{name}");
-        assert_eq!(
-            version(package["rust_version"].as_str().expect("a Rust")),
-            RUST,
-            "{name}"
-        );
+        let rust = match name {
+            // As restate-sdk, without which it is nothing.
+            "tool-adapters-restate" => (1, 90),
+            _ => RUST,
+        };
+        let declared = version(package["rust_version"].as_str().expect("a Rust"));
+        assert_eq!(declared, rust, "{name}");
     }
 }
 

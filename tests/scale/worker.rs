@@ -82,11 +82,15 @@ async fn work(store: impl SharedStore) {
         .expect("the runtime builds");
 
     let mut round = log.round();
-    while !folder.join("stop").exists() {
+    loop {
+        // A killed worker's round first: its calls are told to have had their effect, or not.
         make_calls(&runtime, &log, &format!("{number}-{round}")).await;
         // The other worker may be making these calls now, or its process was killed.
         if round > 0 {
             make_calls(&runtime, &log, &format!("{}-{}", 1 - number, round - 1)).await;
+        }
+        if folder.join("stop").exists() {
+            return;
         }
         round += 1;
         log.set_round(round);

@@ -99,9 +99,9 @@ pub use tool_core::session::{AgentEvent, AgentStream, Decision};
 
 use crate::agent_models::{AgentModel, place_of_model};
 use crate::conversation_log::ConversationLog;
-use crate::durable_agent::{NextTurn, RecordingSteps};
 use crate::history_keeper::HistoryKeeper;
 use crate::host_text::join_instructions;
+use crate::recording_steps::{NextTurn, RecordingSteps};
 use parking_lot::Mutex;
 use std::borrow::Cow;
 use std::fmt;

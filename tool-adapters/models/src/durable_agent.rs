@@ -4,16 +4,15 @@ use crate::agent::AgentLoop;
 use crate::conversation_log::ConversationLog;
 use crate::open_agent_error::OpenAgentError;
 use crate::opened_agent::{in_order_of_calls, load_complete};
-use serde::{Deserialize, Serialize};
-use std::fmt;
+use crate::recording_steps::RecordingSteps;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tool_core::call::{Confirmation, ErrorKind};
 use tool_core::session::{
     ConversationKey, Decision, DurableSteps, DynHistoryStore, History, HistoryStoreError, Message,
-    Model, NOTE, Reply, SessionBuilder, Turn, record,
+    Model, NOTE, Reply, SessionBuilder, record,
 };
-use tool_core::{Session, ToolError, ToolResponse};
+use tool_core::{ToolError, ToolResponse};
 
 /// The longest time that a signal is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(366 * 24 * 3_600);
@@ -193,50 +192,6 @@ fn expiry_note(confirmation: &Confirmation) -> String {
     format!(
         "{NOTE} The call of `{tool}` that waited for a person was not run: no decision has come in time."
     )
-}
-
-/// An engine, and what an agent records with it beside its replies.
-#[derive(Clone)]
-pub(crate) struct RecordingSteps(pub(crate) Arc<dyn DurableSteps>);
-
-impl fmt::Debug for RecordingSteps {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RecordingSteps").finish_non_exhaustive()
-    }
-}
-
-/// The turn that has begun.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct NextTurn {
-    pub(crate) turn: Turn,
-    /// True if a tool has ended the session before.
-    pub(crate) was_ending: bool,
-}
-
-impl NextTurn {
-    pub(crate) async fn begin(session: &Session) -> Self {
-        let was_ending = session.state().ending;
-        let turn = session.next_turn().await;
-        Self { turn, was_ending }
-    }
-}
-
-impl RecordingSteps {
-    /// Begins the next turn of a session.
-    pub(crate) async fn next_turn(&self, session: &Session) -> NextTurn {
-        let beginning = async { Ok(NextTurn::begin(session).await) };
-        let next = record(&*self.0, "turn", beginning).await;
-        // A cancelled function does not begin a turn.
-        next.unwrap_or_else(|_| NextTurn {
-            turn: Turn {
-                number: session.turn(),
-                pending_message: None,
-                ended: true,
-            },
-            was_ending: true,
-        })
-    }
 }
 
 #[cfg(test)]

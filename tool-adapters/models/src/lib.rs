@@ -26,6 +26,7 @@ pub mod http;
 pub mod model_access;
 mod open_agent_error;
 mod opened_agent;
+mod recording_steps;
 mod sub_agent;
 #[cfg(feature = "websocket")]
 pub mod websocket;
