@@ -147,7 +147,7 @@ impl RedisJournal {
         };
         let mut script = JOURNAL_READ.key(&self.keys(session)[..]);
         read.add_to(&mut script);
-        let found: Vec<StoredCall> = self.connection.script(&script).await?;
+        let found: Vec<KnownCall> = self.connection.script(&script).await?;
 
         let mut calls = Vec::with_capacity(found.len());
         for call in found {
@@ -180,13 +180,13 @@ async fn beat(
 }
 
 /// A call as the server has it.
-struct StoredCall {
+struct KnownCall {
     entry: String,
     response: Option<String>,
     number: u64,
 }
 
-impl StoredCall {
+impl KnownCall {
     fn of(values: &[Value]) -> Result<Self, ParsingError> {
         let [entry, response, number] = values else {
             return Err("expected the three values of a call in the journal".into());
@@ -199,7 +199,7 @@ impl StoredCall {
     }
 }
 
-impl FromRedisValue for StoredCall {
+impl FromRedisValue for KnownCall {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         Self::of(&Vec::<Value>::from_redis_value(value)?)
     }
@@ -209,7 +209,7 @@ impl FromRedisValue for StoredCall {
 enum StartAnswer {
     Recorded,
     Running,
-    Known(StoredCall),
+    Known(KnownCall),
 }
 
 impl StartAnswer {
@@ -238,7 +238,7 @@ impl FromRedisValue for StartAnswer {
         match &*String::from_redis_value(decision.clone())? {
             "recorded" => Ok(Self::Recorded),
             "running" => Ok(Self::Running),
-            "known" => Ok(Self::Known(StoredCall::of(call)?)),
+            "known" => Ok(Self::Known(KnownCall::of(call)?)),
             _ => Err("expected a decision that this program knows".into()),
         }
     }
