@@ -218,7 +218,7 @@ async fn an_approval_is_for_the_tools_that_it_was_asked_with() {
     let changed = open(&runtime, "s", &after).await;
     assert_eq!(
         kind(&changed.approve(&token).await),
-        Some(ErrorKind::NotFound)
+        Some(ErrorKind::Conflict)
     );
     drop(changed);
     let same = open(&runtime, "s", &before).await;
