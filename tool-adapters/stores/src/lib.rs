@@ -12,10 +12,10 @@
 
 #[cfg(feature = "journal")]
 mod journal;
-#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
-mod journal_keys;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+mod random;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
@@ -24,14 +24,22 @@ mod sign_of_life;
 pub mod sql;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+mod store_journal;
 
 #[cfg(feature = "journal")]
 pub use crate::journal::FileJournal;
 #[cfg(feature = "postgres")]
 pub use crate::postgres::{PostgresDatabase, PostgresStore};
 #[cfg(feature = "redis")]
-pub use crate::redis::{RedisJournal, RedisRecord, RedisStore};
+pub use crate::redis::{RedisCalls, RedisJournal, RedisRecord, RedisStore};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
-pub use crate::sql::{SqlError, SqlStore, journal::SqlJournal, session_record::SqlSession};
+pub use crate::sql::{
+    SqlError, SqlStore,
+    journal::{SqlCalls, SqlJournal},
+    session_record::SqlSession,
+};
 #[cfg(feature = "sqlite")]
 pub use crate::sqlite::{SqliteDatabase, SqliteStore};
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+pub use crate::store_journal::StoreJournal;

@@ -3,6 +3,7 @@
 //! All readers of a store share one connection that listens. The store notifies itself, too, to find
 //! out whether that arrives: a pooler in transaction mode takes LISTEN and passes nothing on.
 
+use crate::random::random_number;
 use crate::sql::values::{original_id, unsigned};
 use crate::sql::{Param, SqlDatabase, SqlError, SqlRow, number};
 use parking_lot::Mutex;
@@ -329,11 +330,8 @@ impl Probe {
     }
 
     /// Returns the next text to send.
-    fn begin(&mut self) -> Result<String, SqlError> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes)
-            .map_err(|_| SqlError::new("the operating system gave no random bytes"))?;
-        let text = format!("{:032x}", u128::from_ne_bytes(bytes));
+    fn begin(&mut self) -> Result<String, StoreError> {
+        let text = format!("{:032x}", random_number()?);
         let told = serde_json::json!({ "probe": text }).to_string();
         self.text = Some(text);
         self.next = Instant::now() + PROBE_TIMEOUT;

@@ -13,6 +13,6 @@ mod record;
 mod scripts;
 mod store;
 
-pub use crate::redis::journal::RedisJournal;
+pub use crate::redis::journal::{RedisCalls, RedisJournal};
 pub use crate::redis::record::RedisRecord;
 pub use crate::redis::store::RedisStore;

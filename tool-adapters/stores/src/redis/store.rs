@@ -1,5 +1,6 @@
 //! The store, which opens sessions.
 
+use crate::random::random_number;
 use crate::redis::asked;
 use crate::redis::connection::{Connection, SessionKeys, SessionSlots, milliseconds, slot_member};
 use crate::redis::permits;
@@ -120,7 +121,8 @@ impl RedisStore {
     /// Joins a session or opens it. Returns `None` if there is no slot for it.
     async fn try_open(&self, request: &OpenRequest) -> Result<Option<Arc<RedisRecord>>, OpenError> {
         let keys = SessionKeys::new(&self.slots.prefix, request.id.as_str(), &request.principal);
-        let incarnation = new_incarnation()?;
+        // It distinguishes the session from earlier ones of the same id.
+        let incarnation = format!("{:032x}", random_number()?);
         let caller = Caller {
             incarnation: &incarnation,
             known_state: OrEmpty(None),
@@ -230,12 +232,4 @@ impl fmt::Debug for RedisStore {
             .field("prefix", &self.slots.prefix)
             .finish_non_exhaustive()
     }
-}
-
-/// Returns a random text that distinguishes a session from earlier ones of the same id.
-fn new_incarnation() -> Result<String, StoreError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|_| StoreError::new("the operating system gave no random bytes"))?;
-    Ok(format!("{:032x}", u128::from_ne_bytes(bytes)))
 }

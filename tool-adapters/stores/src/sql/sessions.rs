@@ -2,6 +2,7 @@
 //! commits, so that a process which dies leaves nothing half done. Times are those of the
 //! database's clock.
 
+use crate::random::random_number;
 use crate::sql::permits;
 use crate::sql::session_record::SqlSession;
 use crate::sql::session_row::{SessionDatabase, SessionRow, kept_calls, lock_session};
@@ -97,7 +98,7 @@ async fn insert<D: SessionDatabase>(
     }
     transaction.run(DELETE, &[text(id)]).await?;
 
-    let row = SessionRow::new(request, new_incarnation()?, now);
+    let row = SessionRow::new(request, random_number()?, now);
     row.insert(transaction, id).await?;
     Ok(row)
 }
@@ -178,12 +179,4 @@ impl<D: SessionDatabase> SessionStore for SqlStore<D> {
     async fn release_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
         permits::release(&self.0, request).await
     }
-}
-
-/// Draws a number that distinguishes a session from earlier ones of the same id.
-fn new_incarnation() -> Result<u128, StoreError> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)
-        .map_err(|_| StoreError::new("the operating system gave no random bytes"))?;
-    Ok(u128::from_ne_bytes(bytes))
 }
