@@ -23,12 +23,11 @@ mod worker;
 
 use checks::{Finding, left};
 use dice::Dice;
-use places::{SharedStore, with_store};
+use places::{SharedStore, server, with_store};
 use setting::{JournalKind, Setting};
 use std::time::{Duration, UNIX_EPOCH};
 use tally::{HEAD, Tally};
 use tempfile::TempDir;
-use tool_core::testing::skip;
 use trial::{Ends, play};
 
 /// The environment variable with the number of kills over each store.
@@ -135,15 +134,6 @@ async fn kill_at_points(name: &str, place: &str) {
         }
     }
     println!("{HEAD}\n| {name} {tally}\n{:?}", tally.points);
-}
-
-/// Returns the server that a variable names. Skips the test without one.
-fn server(variable: &str) -> Option<String> {
-    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
-    if url.is_none() {
-        skip(format_args!("{variable} names no server"));
-    }
-    url
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters::stores::{PostgresStore, RedisStore, SqliteStore};
 use tool_core::session::{DynHistoryStore, Journal, SessionStore};
+use tool_core::testing::skip;
 
 /// A store of sessions and conversations that outlives a process.
 pub trait SharedStore: SessionStore + DynHistoryStore + Clone {
@@ -85,4 +86,18 @@ pub async fn postgres(place: &str) -> Arc<PostgresStore> {
 pub async fn redis(place: &str) -> Arc<RedisStore> {
     let store = RedisStore::connect(place).await;
     Arc::new(store.expect("the server answers").prefix("killed-test"))
+}
+
+/// Returns the server that a variable names. Skips the test without one.
+pub fn server(variable: &str) -> Option<String> {
+    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
+    if url.is_none() {
+        skip(format_args!("{variable} names no server"));
+    }
+    url
+}
+
+/// Returns a variable of the environment that a test gives its other processes.
+pub fn variable(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("expected the variable {name}"))
 }

@@ -2,7 +2,7 @@
 //!
 //! Environment variables make this binary the other process.
 
-use crate::places::{SharedStore, with_store};
+use crate::places::{SharedStore, variable, with_store};
 use crate::points::reach;
 use crate::script::{PROMPTS, Progress, Script};
 use crate::setting::{JournalKind, Setting};
@@ -32,10 +32,6 @@ pub const FINISHED: &str = "finished";
 
 fn say(line: &str) {
     println!("\n{SAYS}{line}");
-}
-
-fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("expected the variable {name}"))
 }
 
 /// The other process, where it is one.

@@ -12,11 +12,11 @@ mod places;
 mod record;
 mod worker;
 
+use places::server;
 use record::Record;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use tempfile::TempDir;
-use tool_core::testing::skip;
 
 /// The environment variable with the seconds for each store.
 const SECONDS: &str = "SCALE_SECONDS";
@@ -75,15 +75,6 @@ fn scale(name: &str, place: &str) {
     let record = Record::read(folder.path());
     record.check();
     println!("{name}: {kills} kills, {}", record.summary(began.elapsed()));
-}
-
-/// Returns the server that a variable names. Skips the test without one.
-fn server(variable: &str) -> Option<String> {
-    let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
-    if url.is_none() {
-        skip(format_args!("{variable} names no server"));
-    }
-    url
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! Environment variables make this binary a worker.
 
-use crate::places::{SharedStore, with_store};
+use crate::places::{SharedStore, variable, with_store};
 use crate::record::{Log, Told};
 use futures_util::future::join_all;
 use serde_json::json;
@@ -47,10 +47,6 @@ impl Account {
         self.log.effect(ctx.call_id().expect("a call of a session"));
         number
     }
-}
-
-fn variable(name: &str) -> String {
-    std::env::var(name).unwrap_or_else(|_| panic!("expected the variable {name}"))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
