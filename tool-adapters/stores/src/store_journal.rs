@@ -85,7 +85,7 @@ pub(crate) trait JournaledCalls: Clone + Send + Sync + 'static {
     -> impl Future<Output = Result<(), StoreError>> + Send;
 }
 
-/// What became of the start of a call.
+/// The outcome of the start of a call.
 pub(crate) enum StartedCall {
     Recorded,
     /// Another process is running a call with its id.
