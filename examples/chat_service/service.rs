@@ -75,11 +75,8 @@ fn user(headers: &HeaderMap) -> Result<String, Failure> {
 
 /// Answers 200 while messages can be answered.
 async fn ready(State(conversations): State<Conversations>) -> Result<&'static str, Failure> {
-    let runtime = conversations.runtime();
-    if runtime.is_draining() {
-        return Err(Failure::Ending);
-    }
-    runtime.sessions().await?;
+    check_not_ending(&conversations)?;
+    conversations.runtime().sessions().await?;
     Ok("ready")
 }
 
@@ -137,11 +134,18 @@ async fn agent(
     conversations: &Conversations,
     user: &str,
 ) -> Result<OwnedMutexGuard<Agent>, Failure> {
+    check_not_ending(conversations)?;
+    // This waits while another answer to the same user goes on.
     let agent = conversations.agent(user).await?;
+    check_not_ending(conversations)?;
+    Ok(agent)
+}
+
+fn check_not_ending(conversations: &Conversations) -> Result<(), Failure> {
     if conversations.runtime().is_draining() {
         return Err(Failure::Ending);
     }
-    Ok(agent)
+    Ok(())
 }
 
 async fn reply(

@@ -2,7 +2,7 @@
 #![cfg(unix)]
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
@@ -28,12 +28,13 @@ fn program() -> PathBuf {
         .join("examples/chat_service")
 }
 
-/// Starts the service. Returns its address.
-fn start() -> (Child, String) {
+/// Starts the service with the model at an address. Returns the service's address.
+fn start(model: SocketAddr) -> (Child, String) {
     let mut service = Command::new(program())
         .arg("127.0.0.1:0")
-        .env_remove("OPENAI_API_KEY")
-        .env_remove("ANTHROPIC_API_KEY")
+        .env("OPENAI_API_KEY", "a key")
+        .env("OPENAI_BASE_URL", format!("http://{model}/v1"))
+        .env_remove("CHAT_MODEL")
         .env_remove("CHAT_DB")
         .stdout(Stdio::piped())
         .spawn()
@@ -43,6 +44,20 @@ fn start() -> (Child, String) {
     output.read_line(&mut line).unwrap();
     let address = line.trim().trim_start_matches("http://").to_owned();
     (service, address)
+}
+
+/// An answer of OpenAI, whose text is [`SAID`].
+const ANSWER: &str = include_str!("../../tests/streams/recorded/openai-responses--text.body");
+const SAID: &str = "just in case";
+
+/// Answers as the model.
+fn answer_as_model(mut connection: &TcpStream) {
+    let length = ANSWER.len();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n"
+    );
+    connection.write_all(head.as_bytes()).unwrap();
+    connection.write_all(ANSWER.as_bytes()).unwrap();
 }
 
 /// Sends a request, and returns the connection, on which its answer comes.
@@ -69,14 +84,13 @@ fn ask(address: &str, head: &str, body: &str) -> String {
 
 #[test]
 fn an_answer_that_has_begun_is_finished_at_sigterm() {
-    let (mut service, address) = start();
+    let model = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (mut service, address) = start(model.local_addr().unwrap());
     assert!(ask(&address, "GET /readyz", "").starts_with("HTTP/1.1 200"));
-    let mut answer = send(&address, "POST /message", r#"{"text": "a menu"}"#);
-    let mut text = String::new();
-    // Its tool runs for a second.
-    while !text.contains("course 1 of 3") {
-        assert!(answer.read_line(&mut text).unwrap() > 0, "{text}");
-    }
+
+    // The answer has begun once its model is asked, and lasts until the model answers.
+    let mut answer = send(&address, "POST /message", r#"{"text": "hello"}"#);
+    let (asked, _) = model.accept().unwrap();
     let id = service.id().to_string();
     let sent = Command::new("kill").args(["-TERM", &id]).status();
     assert!(sent.unwrap().success());
@@ -85,8 +99,11 @@ fn an_answer_that_has_begun_is_finished_at_sigterm() {
     let refused = ask(&address, "POST /message", r#"{"text": "hello"}"#);
     assert!(refused.starts_with("HTTP/1.1 503"), "{refused}");
     assert!(ask(&address, "GET /livez", "").starts_with("HTTP/1.1 200"));
+
+    answer_as_model(&asked);
+    let mut text = String::new();
     answer.read_to_string(&mut text).unwrap();
-    assert!(text.contains("course 3"), "{text}");
+    assert!(text.contains(SAID), "{text}");
     assert!(text.contains(r#""finish":"complete""#), "{text}");
     assert!(service.wait().unwrap().success());
 }
