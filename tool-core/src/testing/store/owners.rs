@@ -220,7 +220,7 @@ fn one_call() -> TestCall {
 /// Anybody may open the id of an ended session anew.
 pub async fn next_owner_gets_nothing_of_an_ended_session(store: &impl StoreUnderTest) {
     let handle = store.handle().await;
-    for number in 0..1_000 {
+    for number in 0..100 {
         let principal = ["bob", "", "ada", &format!("bob-{number}")][number % 4].to_owned();
         let ada = open(&handle, &owned("ada", "clerk"))
             .await
@@ -340,7 +340,7 @@ pub async fn late_handle_does_not_reach_the_next_session(store: &impl StoreUnder
 pub async fn incarnations_distinguish_sessions(store: &impl StoreUnderTest) {
     let (one, other) = (store.handle().await, store.handle().await);
     let mut known = HashSet::new();
-    for _ in 0..500 {
+    for _ in 0..100 {
         let session = open(&one, &owned("ada", ""))
             .await
             .expect("the session opens");
