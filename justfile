@@ -80,6 +80,11 @@ bench-agents:
 bench-histories:
     cargo bench -p tool-adapters-stores --features sqlite --bench histories
 
+# Measures governed calls over Redis (REDIS_URL) and PostgreSQL (POSTGRES_URL), and the start of a process. `just bench-stores
+# sessions 30` makes calls in 100,000 sessions for 30 minutes.
+bench-stores *parts:
+    cargo bench --profile release -p tool-adapters-stores --features postgres,redis --bench shared -- {{parts}}
+
 # Runs the fault tests with a million sessions, names and calls.
 soak:
     CHAOS_COUNT=1000000 cargo test --release -p tests --test chaos -- memory spans
