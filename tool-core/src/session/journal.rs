@@ -119,7 +119,7 @@ pub trait Journal: Send + Sync + 'static {
     }
 
     /// Records the end of a call that this process has started: the JSON of its envelope, of at most
-    /// 65 KiB, with a member `content` if its result has
+    /// 65 KiB (a task of the MCP server has an end of at most 4 MiB), with a member `content` if its result has
     /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, for example one of a forgotten
     /// session, and one that another process has replaced.
     ///

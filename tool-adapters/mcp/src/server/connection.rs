@@ -882,9 +882,7 @@ impl ServerHandler for Connection {
     ) -> McpResult<()> {
         let session = self.client_session(&context)?;
         let answers = request.input_responses;
-        self.tasks
-            .update(&session, &request.task_id, answers)
-            .await
+        self.tasks.update(&session, &request.task_id, answers).await
     }
 
     async fn cancel_task(

@@ -31,7 +31,7 @@ use tool_core::time::whole_milliseconds;
 
 /// The maximum size of a text in the records: of a result, of the requests that wait, and of an
 /// answer.
-pub(crate) const MAX_RECORD: usize = 1 << 20;
+const MAX_RECORD: usize = 4 << 20;
 
 /// The difference between the clocks of two processes with which a task is not over too early.
 const CLOCK_SKEW: Duration = Duration::from_secs(60);
@@ -53,6 +53,15 @@ pub(crate) struct TaskTimes {
 }
 
 impl TaskTimes {
+    /// Returns the times of a task that begins now, in whole milliseconds, as ids have them.
+    pub(crate) fn from_now(ttl: Duration) -> Self {
+        let now = Timestamp::now();
+        Self {
+            created: Timestamp::from_millisecond(now.as_millisecond()).unwrap_or(now),
+            ttl,
+        }
+    }
+
     /// Creates an id that nobody can guess, with these times.
     pub(crate) fn new_id(&self) -> McpResult<String> {
         let random = random_id()?;
@@ -566,4 +575,66 @@ fn end_text(payload: &TaskPayload) -> String {
 fn unavailable() -> ErrorData {
     let message = "the records of tasks cannot be reached at the moment; try again later";
     ErrorData::internal_error(message, None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn id_carries_the_times_of_its_task() {
+        let times = TaskTimes::from_now(Duration::from_secs(900));
+        let id = times.new_id().expect("random bytes");
+        assert_eq!(TaskTimes::of(&id), Some(times));
+        assert_ne!(times.new_id().expect("random bytes"), id);
+        let hostile = [
+            "",
+            "-",
+            "x-1",
+            "x--1-1",
+            "x-1-1-1",
+            "x-1--1",
+            "x-9223372036854775807-1",
+            "x-1-18446744073709551616",
+        ];
+        for id in hostile {
+            assert_eq!(TaskTimes::of(id), None, "{id}");
+        }
+        assert_eq!(TaskTimes::of(&format!("{}-1-1", "x".repeat(MAX_ID))), None);
+    }
+
+    #[test]
+    fn times_of_a_clock_that_is_a_minute_off_are_not_over() {
+        let times = TaskTimes::from_now(Duration::from_secs(10));
+        let after = |seconds: i64| times.created + jiff::SignedDuration::from_secs(seconds);
+        assert!(!times.are_over(after(-3_600)) && !times.are_over(after(69)));
+        assert!(times.are_over(after(71)));
+        assert_eq!(times.rest(after(4)), Duration::from_secs(6));
+        assert_eq!(times.rest(after(11)), Duration::ZERO);
+    }
+
+    #[test]
+    fn result_that_is_too_large_is_recorded_as_lost() {
+        let payload = |bytes: usize| {
+            let result = json!({"content": [{"type": "text", "text": "x".repeat(bytes)}]});
+            TaskPayload::Completed {
+                result: result.as_object().cloned().expect("an object"),
+            }
+        };
+        let read = |end: &str| serde_json::from_str::<Value>(end).expect("JSON");
+        let whole = read(&bounded_end(&payload(MAX_RECORD - 1_000)));
+        assert_eq!(whole["result"].get("isError"), None);
+        let lost = bounded_end(&payload(MAX_RECORD + 1));
+        assert!(lost.len() < 1_000, "{lost}");
+        let lost = read(&lost);
+        assert_eq!(
+            (&lost["status"], &lost["result"]["isError"]),
+            (&json!("completed"), &json!(true))
+        );
+        let text = lost["result"]["content"][0]["text"].as_str();
+        assert!(
+            text.is_some_and(|text| text.contains("too large to be kept")),
+            "{lost}"
+        );
+    }
 }

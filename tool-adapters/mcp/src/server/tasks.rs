@@ -131,7 +131,8 @@ impl Tasks {
 
     fn check_place(&self, owner: &TaskOwner, limits: TaskLimits) -> McpResult<()> {
         let all = self.0.lock();
-        all.get(owner).map_or(Ok(()), |tasks| has_place(tasks, limits.max))
+        all.get(owner)
+            .map_or(Ok(()), |tasks| has_place(tasks, limits.max))
     }
 
     /// Makes a call a task, which the client and all processes may know then. On an error, the call
@@ -143,10 +144,7 @@ impl Tasks {
         place: TaskPlace,
         limits: TaskLimits,
     ) -> McpResult<BegunTask> {
-        let times = TaskTimes {
-            created: Timestamp::now(),
-            ttl: limits.ttl,
-        };
+        let times = TaskTimes::from_now(limits.ttl);
         let (id, shared) = match place.shared {
             Some(place) => {
                 let id = times.new_id()?;
@@ -372,7 +370,10 @@ fn unknown_task() -> ErrorData {
 fn answers_to(requests: &InputRequests, mut answers: InputResponses) -> McpResult<InputResponses> {
     answers.retain(|name, _| requests.contains_key(name));
     for (name, answer) in &answers {
-        if requests.get(name).is_some_and(|request| !takes(request, answer)) {
+        if requests
+            .get(name)
+            .is_some_and(|request| !takes(request, answer))
+        {
             return Err(wrong_answer(name));
         }
     }
