@@ -172,6 +172,7 @@ pub(crate) struct TaskTool {
 }
 
 /// The record of one task.
+#[derive(Clone)]
 pub(crate) struct TaskRecord {
     shared: SharedRecords,
     /// Its session in the journal.

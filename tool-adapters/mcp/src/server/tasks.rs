@@ -145,13 +145,13 @@ impl Tasks {
         limits: TaskLimits,
     ) -> McpResult<BegunTask> {
         let times = TaskTimes::from_now(limits.ttl);
-        let (id, shared) = match place.shared {
-            Some(place) => {
-                let id = times.new_id()?;
-                let shared = SharedTask::begin(&tool, place, &id).await?;
-                (id, Some(shared))
-            }
-            None => (random_id()?, None),
+        let id = match place.shared {
+            Some(_) => times.new_id()?,
+            None => random_id()?,
+        };
+        let shared = match place.shared {
+            Some(place) => Some(SharedTask::begin(&tool, place, &id).await?),
+            None => None,
         };
         let entry = Arc::new(Entry::new(TaskOwner::of(session), id, times, shared));
         if let Err(error) = self.insert(&entry, limits) {
@@ -233,9 +233,8 @@ impl Tasks {
             return Ok(entry.detailed());
         }
         let record = record_of(session, id)?;
-        let times = record.times;
-        let news = self.news(session, id, record).await?;
-        let task = shown_task(id, times, news.updated, &news.payload);
+        let news = self.news(session, id, &record).await?;
+        let task = shown_task(id, record.times, news.updated, &news.payload);
         Ok(DetailedTask::new(task, news.payload))
     }
 
@@ -252,7 +251,7 @@ impl Tasks {
             return answered;
         }
         let record = record_of(session, id)?;
-        let news = self.news(session, id, record_of(session, id)?).await?;
+        let news = self.news(session, id, &record).await?;
         let TaskPayload::InputRequired { input_requests } = news.payload else {
             return Ok(());
         };
@@ -275,7 +274,7 @@ impl Tasks {
             return Ok(());
         }
         let record = record_of(session, id)?;
-        let news = self.news(session, id, record_of(session, id)?).await?;
+        let news = self.news(session, id, &record).await?;
         if news.payload.status().is_terminal() {
             return Ok(());
         }
@@ -288,7 +287,7 @@ impl Tasks {
         self: &Arc<Self>,
         session: &Arc<ClientSession>,
         id: &str,
-        record: TaskRecord,
+        record: &TaskRecord,
     ) -> McpResult<TaskNews> {
         let lost = match record.read().await?.ok_or_else(unknown_task)? {
             FoundTask::Known(news) => return Ok(news),
@@ -298,6 +297,7 @@ impl Tasks {
         let entry = Entry::new(owner, id.to_owned(), record.times, None);
         let entry = Arc::new(entry);
         let tasks = Arc::clone(self);
+        let record = record.clone();
         // It goes on if the client does not wait for it.
         let settled = tokio::spawn(async move {
             // Another request finds the task here meanwhile: this process does not find its own

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 use tool_adapters::mcp::{Server, TaskSupport};
-use tool_adapters::stores::{PostgresStore, RedisStore, SqliteStore};
+use tool_adapters::stores::{FileJournal, PostgresStore, RedisStore, SqliteStore};
 use tool_core::session::{
     Journal, JournalEntry, JournalError, JournalStart, RecoveredCall, RuntimeBuilder,
 };
@@ -58,6 +58,12 @@ async fn ask_later(ctx: &RunContext) -> Result<bool, ToolError> {
     ctx.ask::<bool>("Go on?").await?.required()
 }
 
+/// Erase, once the user agrees.
+#[tool(category = "action", confirm)]
+fn erase(#[context] UserData(bench): UserData<Bench>) -> usize {
+    bench.calls.fetch_add(1, Ordering::SeqCst) + 1
+}
+
 /// Answer at once.
 #[tool]
 fn count(#[context] UserData(bench): UserData<Bench>) -> usize {
@@ -68,8 +74,16 @@ fn count(#[context] UserData(bench): UserData<Bench>) -> usize {
 enum Place {
     Sqlite(TempDir),
     Postgres(Schema),
-    Redis { url: String, prefix: String },
+    Redis {
+        url: String,
+        prefix: String,
+    },
+    /// A journal of one process, and sessions in its memory.
+    File(TempDir),
 }
+
+/// The end of the address of a journal in a file.
+const FILE: &str = "tasks.journal";
 
 impl Place {
     fn sqlite() -> Self {
@@ -92,6 +106,7 @@ impl Place {
             Self::Sqlite(folder) => folder.path().join("store.db").display().to_string(),
             Self::Postgres(schema) => schema.url(),
             Self::Redis { url, prefix } => format!("{url}#{prefix}"),
+            Self::File(folder) => folder.path().join(FILE).display().to_string(),
         }
     }
 
@@ -118,6 +133,9 @@ async fn with_store(builder: RuntimeBuilder, address: &str, lease: Duration) -> 
         let store = store.prefix(prefix);
         let journal = store.journal().lease(lease);
         builder.store(store).journal(journal)
+    } else if address.ends_with(FILE) {
+        let journal = FileJournal::open(address).expect("a journal");
+        builder.journal(journal)
     } else {
         let store = SqliteStore::open(address).await.expect("a store");
         let journal = store.journal().lease(lease);
@@ -131,6 +149,7 @@ fn builder() -> RuntimeBuilder {
         .with(look_up)
         .with(pay)
         .with(ask_later)
+        .with(erase)
         .with(count);
     Runtime::builder(tools.build().expect("sound tools"))
         .policy(Server::policy().store_deadline(Duration::from_secs(20)))
@@ -339,6 +358,29 @@ async fn another_replica_takes_the_answer_in_redis() {
     }
 }
 
+#[tokio::test]
+async fn another_replica_takes_the_approval_of_a_task() {
+    let place = Place::sqlite();
+    let bench = Arc::new(Bench::default());
+    let one = place.replica(&bench).await;
+    let other = place.replica(&bench).await;
+    for (action, runs) in [("decline", 0), ("accept", 1)] {
+        let id = one.begin("erase", json!({})).await;
+        let task = other.wait_for(&id, "input_required").await;
+        let (name, asked) = task["inputRequests"]
+            .as_object()
+            .and_then(|requests| requests.iter().next())
+            .expect("a request");
+        assert_eq!(asked["method"], "elicitation/create", "{task}");
+        let answer = json!({name: {"action": action, "content": {}}});
+        let answers = json!({"inputResponses": answer});
+        other.of_task("tasks/update", &id, answers.clone()).await;
+        other.of_task("tasks/update", &id, answers).await;
+        other.wait_for(&id, "completed").await;
+        assert_eq!(bench.calls.load(Ordering::SeqCst), runs, "{action}");
+    }
+}
+
 /// A task ends where it runs if it is cancelled at another replica.
 async fn another_replica_cancels_a_task(place: &Place) {
     let bench = Arc::new(Bench::default());
@@ -377,7 +419,7 @@ async fn another_replica_cancels_a_task_in_redis() {
     }
 }
 
-// T39
+// T38
 #[tokio::test]
 async fn another_principal_finds_no_task_at_any_replica() {
     let place = Place::sqlite();
@@ -414,7 +456,7 @@ async fn another_principal_finds_no_task_at_any_replica() {
     other.wait_for(&id, "completed").await;
 }
 
-// T39
+// T38
 #[tokio::test]
 async fn tasks_of_a_client_are_bounded_over_replicas() {
     let place = Place::sqlite();
@@ -493,6 +535,7 @@ async fn equal_calls_at_two_replicas_both_run() {
 struct FaultyJournal<J> {
     journal: J,
     fault: Fault,
+    has_failed: AtomicBool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -503,6 +546,8 @@ enum Fault {
     ChangedTool,
     /// No task can be recorded.
     NoRuns,
+    /// The first end of a task cannot be recorded.
+    FirstEnd,
 }
 
 impl<J: Journal> FaultyJournal<J> {
@@ -541,6 +586,10 @@ impl<J: Journal> Journal for FaultyJournal<J> {
     }
 
     async fn finished(&self, session: &str, id: &str, end: &str) -> Result<(), JournalError> {
+        let fails = self.fault == Fault::FirstEnd && id == "run";
+        if fails && !self.has_failed.swap(true, Ordering::SeqCst) {
+            return Err(JournalError::new("the disk is full"));
+        }
         self.journal.finished(session, id, end).await
     }
 
@@ -560,13 +609,16 @@ impl<J: Journal> Journal for FaultyJournal<J> {
 async fn faulty_replica(place: &Place, bench: &Arc<Bench>, fault: Fault) -> Replica {
     let store = SqliteStore::open(place.address()).await.expect("a store");
     let journal = store.journal();
-    let builder = builder()
-        .store(store)
-        .journal(FaultyJournal { journal, fault });
+    let journal = FaultyJournal {
+        journal,
+        fault,
+        has_failed: AtomicBool::new(false),
+    };
+    let builder = builder().store(store).journal(journal);
     Replica::serve(server_of(builder, bench)).await
 }
 
-// T40
+// T38
 #[tokio::test]
 async fn changed_record_of_a_task_is_not_told() {
     for fault in [Fault::ChangedEnd, Fault::ChangedTool] {
@@ -593,6 +645,19 @@ async fn call_without_a_record_is_answered_when_it_is_done() {
     let replica = faulty_replica(&place, &bench, Fault::NoRuns).await;
     let answer = replica.call("pay", json!({"milliseconds": 100})).await;
     assert_eq!(answer["result"]["content"][0]["text"], "paid", "{answer}");
+}
+
+#[tokio::test]
+async fn end_that_could_not_be_recorded_is_recorded_again() {
+    let place = Place::sqlite();
+    let bench = Arc::new(Bench::default());
+    let one = faulty_replica(&place, &bench, Fault::FirstEnd).await;
+    let other = place.replica(&bench).await;
+    let id = one.begin("pay", json!({"milliseconds": 1})).await;
+    for replica in [&other, &one] {
+        let task = replica.wait_for(&id, "completed").await;
+        assert_eq!(task["result"]["content"][0]["text"], "paid", "{task}");
+    }
 }
 
 const PLACE: &str = "SHARED_TASKS_TEST_PLACE";
@@ -711,6 +776,23 @@ async fn task_of_a_killed_process_is_told_as_lost_in_redis() {
     if let Some(place) = Place::redis() {
         task_of_a_killed_process_is_told_as_lost(&place).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn restarted_process_tells_the_tasks_of_the_one_before() {
+    let place = Place::File(tempfile::tempdir().expect("a folder"));
+    let process = Process::start(&place);
+    let pay = json!({"milliseconds": 60_000});
+    let id = process.replica.begin("pay", pay).await;
+    drop(process);
+    let next = place.replica(&Arc::default()).await;
+    let task = next.wait_for(&id, "failed").await;
+    let message = task["error"]["message"].as_str().expect("a message");
+    assert!(
+        message.contains("it is unknown whether it took effect"),
+        "{message}"
+    );
+    assert!(next.user("eve").knows_not(&id).await);
 }
 
 /// A process that only seemed to be killed tells the end that others have told.
