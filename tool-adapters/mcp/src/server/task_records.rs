@@ -241,7 +241,7 @@ struct RecordedAnswer {
 
 /// The `run` of a task, as this process sees it.
 enum Run {
-    Ended(RecoveredCall),
+    Ended(Box<RecoveredCall>),
     /// Another process is running it.
     Running,
 }
@@ -354,7 +354,7 @@ impl TaskRecord {
         }
         Ok(Some(match self.end_of(&run) {
             Some(end) => FoundTask::Known(end),
-            None => FoundTask::Lost(Box::new(run)),
+            None => FoundTask::Lost(run),
         }))
     }
 
@@ -362,13 +362,13 @@ impl TaskRecord {
         let others = self.shared.recover(&self.session).await?;
         let ended = others.iter().rfind(|call| call.entry.call_id == RUN);
         if let Some(run) = ended.cloned() {
-            let run = Run::Ended(run);
+            let run = Run::Ended(Box::new(run));
             return Ok(Some(Reading { run, others }));
         }
         let run = match self.shared.find(&self.session, RUN).await? {
             None | Some(JournalStart::Recorded) => return Ok(None),
             Some(JournalStart::Running) => Run::Running,
-            Some(JournalStart::Known(run)) => Run::Ended(*run),
+            Some(JournalStart::Known(run)) => Run::Ended(run),
         };
         Ok(Some(Reading { run, others }))
     }
