@@ -211,7 +211,7 @@ impl Replica {
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let text = client.post(&message).await.text().await.expect("a text");
         let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-        let data = data.filter(|data| !data.is_empty()).last();
+        let data = data.filter(|data| !data.is_empty()).next_back();
         serde_json::from_str(data.unwrap_or(&text)).expect("JSON")
     }
 
@@ -556,7 +556,7 @@ impl<J: Journal> FaultyJournal<J> {
             return;
         }
         if self.fault == Fault::ChangedTool {
-            call.entry.tool = "another".to_owned();
+            "another".clone_into(&mut call.entry.tool);
         }
         if self.fault == Fault::ChangedEnd {
             let end = call.response.as_deref();
