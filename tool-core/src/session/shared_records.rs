@@ -167,7 +167,7 @@ impl fmt::Debug for SharedPlace {
     }
 }
 
-/// Returns what is told of work that may have changed something, and whose process has ended. The
+/// Returns the message about work that may have changed something, and whose process has ended. The
 /// caller adds what to do about it.
 #[doc(hidden)]
 pub fn lost_work(name: &str, started_at: impl fmt::Display) -> String {
@@ -177,7 +177,7 @@ pub fn lost_work(name: &str, started_at: impl fmt::Display) -> String {
     )
 }
 
-/// Returns what is told of work whose record was changed by someone else.
+/// Returns the message about work whose record was changed by someone else.
 #[doc(hidden)]
 pub fn untrusted_work(name: &str) -> String {
     format!(

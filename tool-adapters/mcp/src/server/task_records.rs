@@ -13,7 +13,7 @@
 //! The journal's lease tells a task that runs from one whose process was killed. The first process
 //! that finds such a task replaces its `run`, and so decides how it has ended: if the other process
 //! lives after all, its end is ignored. Names of sessions contain the owner and the random part of
-//! the task's id, so nobody finds the task of another.
+//! the task's id, so no client finds the task of another.
 
 use crate::server::request_ids::random_id;
 use crate::server::session::McpResult;
@@ -44,8 +44,8 @@ const ASKS: &str = "asks";
 const CANCEL: &str = "cancel";
 const ANSWER: &str = "answer/";
 
-/// The times of a task, which its id carries. Nobody can change them, as an id that was not given
-/// out finds nothing.
+/// The times of a task, which its id carries. They cannot be changed, as an id that was not
+/// given out finds nothing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TaskTimes {
     pub(crate) created: Timestamp,
@@ -62,7 +62,7 @@ impl TaskTimes {
         }
     }
 
-    /// Creates an id that nobody can guess, with these times.
+    /// Creates an id with these times, which cannot be guessed.
     pub(crate) fn new_id(&self) -> McpResult<String> {
         let random = random_id()?;
         let created = self.created.as_millisecond();
@@ -188,7 +188,7 @@ pub(crate) enum FoundTask {
     Lost(Box<RecoveredCall>),
 }
 
-/// What a task is doing, or how it has ended.
+/// The state of a task.
 pub(crate) struct TaskNews {
     pub(crate) updated: Timestamp,
     pub(crate) payload: TaskPayload,
@@ -203,7 +203,7 @@ pub(crate) enum Settled {
     Elsewhere(TaskNews),
 }
 
-/// What other processes have sent to the one that runs the task.
+/// The messages of other processes to the one that runs the task.
 #[derive(Default)]
 pub(crate) struct Received {
     pub(crate) is_cancelled: bool,
@@ -246,7 +246,7 @@ enum Run {
     Running,
 }
 
-/// What is read of a task at once.
+/// The entries of a task, read at once.
 struct Reading {
     run: Run,
     others: Vec<RecoveredCall>,

@@ -91,7 +91,7 @@ struct Entry {
     shared: Option<SharedTask>,
 }
 
-/// What other processes know of a task.
+/// The record of a task, which other processes read.
 struct SharedTask {
     record: TaskRecord,
     /// The entry that ends with the task.
