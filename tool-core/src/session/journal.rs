@@ -28,6 +28,9 @@ use thiserror::Error;
 /// JSON array of the id and both. So what one principal's session leaves behind is neither answered
 /// to another principal nor removed by one.
 ///
+/// A server of MCP records its tasks here, too. Each task has a session of its own, and its entries are
+/// those of calls to the journal.
+///
 /// ```
 /// use std::sync::Mutex;
 /// use tool_core::session::{Journal, JournalEntry, JournalError, JournalStart, RecoveredCall};
