@@ -210,8 +210,8 @@ impl Replica {
             .with("mcp-name", name);
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         let text = client.post(&message).await.text().await.expect("a text");
-        let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
-        let data = data.filter(|data| !data.is_empty()).next_back();
+        let mut events = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let data = events.rfind(|data| !data.is_empty());
         serde_json::from_str(data.unwrap_or(&text)).expect("JSON")
     }
 
