@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Mutex as AsyncMutex, Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tool_core::session::{JournalEntry, SharedPlace};
 use tool_core::time::whole_milliseconds;
@@ -96,6 +96,9 @@ struct SharedTask {
     record: TaskRecord,
     /// The entry that ends with the task.
     run: JournalEntry,
+    /// Held while the end is recorded. Other processes may know the end before this one, which
+    /// then waits for this lock, so that no client sees a task go on after its end.
+    recording: AsyncMutex<()>,
     /// Free again when the task is over.
     _place: SharedPlace,
 }
@@ -230,6 +233,7 @@ impl Tasks {
         id: &str,
     ) -> McpResult<DetailedTask> {
         if let Some(entry) = self.known(&TaskOwner::of(session), id) {
+            entry.until_current().await;
             return Ok(entry.detailed());
         }
         let record = record_of(session, id)?;
@@ -424,6 +428,7 @@ impl SharedTask {
         Ok(Self {
             record,
             run,
+            recording: AsyncMutex::default(),
             _place: place.place,
         })
     }
@@ -454,12 +459,29 @@ impl Entry {
         change(&mut state)
     }
 
-    /// Ends the task, first in its record: until all processes can know the end, none tells it.
+    /// Ends the task, first in its record, again and again until that succeeds: until all processes
+    /// can know the end, none tells it.
     async fn end(&self, end: TaskPayload) {
-        let end = match &self.shared {
-            Some(shared) => shared.end(end).await,
-            None => end,
+        let Some(shared) = &self.shared else {
+            self.set_end(end);
+            return;
         };
+        loop {
+            let recording = shared.recording.lock().await;
+            match shared.record.end(&shared.run, end.clone()).await {
+                // Of a process that was counted as killed, another end may hold.
+                Ok(end) => {
+                    self.set_end(end);
+                    return;
+                }
+                Err(error) => tracing::error!(%error, "failed to record the end of a task"),
+            }
+            drop(recording);
+            sleep(RECORD_AGAIN).await;
+        }
+    }
+
+    fn set_end(&self, end: TaskPayload) {
         let bytes = match &end {
             TaskPayload::Completed { result } => {
                 serde_json::to_string(result).map_or(0, |text| text.len())
@@ -470,6 +492,13 @@ impl Entry {
             state.end = Some(end);
             state.bytes = bytes;
         });
+    }
+
+    /// Waits until this process knows all that others may know of the task.
+    async fn is_current(&self) {
+        if let Some(shared) = &self.shared {
+            drop(shared.recording.lock().await);
+        }
     }
 
     /// Exchanges requests, answers and the cancellation with other processes, as long as this future
@@ -575,20 +604,6 @@ impl Entry {
     fn detailed(&self) -> DetailedTask {
         let task = self.task();
         DetailedTask::new(task, self.state.lock().payload())
-    }
-}
-
-impl SharedTask {
-    /// Records how the task has ended, again and again until that succeeds. Returns the end that
-    /// holds.
-    async fn end(&self, end: TaskPayload) -> TaskPayload {
-        loop {
-            match self.record.end(&self.run, end.clone()).await {
-                Ok(end) => return end,
-                Err(error) => tracing::error!(%error, "failed to record the end of a task"),
-            }
-            sleep(RECORD_AGAIN).await;
-        }
     }
 }
 
