@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Mutex as AsyncMutex, Notify, oneshot};
+use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tool_core::session::{JournalEntry, SharedPlace};
 use tool_core::time::whole_milliseconds;
@@ -98,7 +98,7 @@ struct SharedTask {
     run: JournalEntry,
     /// Held while the end is recorded. Other processes may know the end before this one, which
     /// then waits for this lock, so that no client sees a task go on after its end.
-    recording: AsyncMutex<()>,
+    recording: tokio::sync::Mutex<()>,
     /// Free again when the task is over.
     _place: SharedPlace,
 }
@@ -428,7 +428,7 @@ impl SharedTask {
         Ok(Self {
             record,
             run,
-            recording: AsyncMutex::default(),
+            recording: tokio::sync::Mutex::default(),
             _place: place.place,
         })
     }
