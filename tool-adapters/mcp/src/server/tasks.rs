@@ -495,7 +495,7 @@ impl Entry {
     }
 
     /// Waits until this process knows all that others may know of the task.
-    async fn is_current(&self) {
+    async fn until_current(&self) {
         if let Some(shared) = &self.shared {
             drop(shared.recording.lock().await);
         }
