@@ -28,6 +28,9 @@ use thiserror::Error;
 /// JSON array of the id and both. So what one principal's session leaves behind is neither answered
 /// to another principal nor removed by one.
 ///
+/// A server of MCP records its tasks here, too. Each task has a session of its own, and its entries are
+/// those of calls to the journal.
+///
 /// ```
 /// use std::sync::Mutex;
 /// use tool_core::session::{Journal, JournalEntry, JournalError, JournalStart, RecoveredCall};
@@ -119,7 +122,7 @@ pub trait Journal: Send + Sync + 'static {
     }
 
     /// Records the end of a call that this process has started: the JSON of its envelope, of at most
-    /// 65 KiB, with a member `content` if its result has
+    /// 65 KiB (a task of the MCP server has an end of at most 4 MiB), with a member `content` if its result has
     /// [parts](crate::ToolOutput::with_content) beside the data. Ignores a call that has no entry, for example one of a forgotten
     /// session, and one that another process has replaced.
     ///

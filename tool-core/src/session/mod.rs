@@ -65,6 +65,7 @@ pub(crate) mod search;
 mod service;
 pub(crate) mod session_grants;
 pub(crate) mod shared_limits;
+pub(crate) mod shared_records;
 pub(crate) mod snapshots;
 pub(crate) mod state;
 pub(crate) mod store;
@@ -137,6 +138,8 @@ pub use crate::session::reply_finish::ReplyFinish;
 pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::ToolSearch;
 pub use crate::session::shared_limits::{LimitScope, RateLimit, SharedLimit};
+#[doc(hidden)]
+pub use crate::session::shared_records::{SharedPlace, SharedRecords, lost_work, untrusted_work};
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalState, BudgetLimit, Charge,

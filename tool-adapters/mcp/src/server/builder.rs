@@ -143,6 +143,10 @@ impl Server {
     /// task, answers what its tool asks later, and may cancel it. A task belongs to its client, as
     /// a call does ([`principal`](Self::principal)).
     ///
+    /// A task lives in this process. If the runtime has a
+    /// [journal](tool_core::session::RuntimeBuilder::journal) that processes share, and the client has a
+    /// principal or a token, other processes answer for it, too, and it outlives this one.
+    ///
     /// ```
     /// # use tool_adapters::mcp::{Server, TaskSupport};
     /// fn with_tasks(server: Server) -> Server {
@@ -166,7 +170,7 @@ impl Server {
     }
 
     /// Sets the maximum number of tasks that are kept of one client, those that have ended
-    /// included. A further call is refused, and so is one while the results of the client's tasks
+    /// included, in all processes that answer for them. A further call is refused, and so is one while the results of the client's tasks
     /// have 16 MiB. Defaults to 32.
     pub fn max_tasks(self, tasks: usize) -> Self {
         self.with(|settings| settings.max_tasks = tasks)

@@ -215,7 +215,8 @@ impl AskedRequest {
     }
 }
 
-fn takes(request: &InputRequest, answer: &Value) -> bool {
+/// Returns true if a client's answer has the form of one to a request.
+pub(crate) fn takes(request: &InputRequest, answer: &Value) -> bool {
     match request {
         InputRequest::Elicitation(_) => is::<ElicitResult>(answer),
         InputRequest::CreateMessage(_) => is::<CreateMessageResult>(answer),

@@ -20,7 +20,8 @@ use crate::server::session::{
     ClientInfo, ClientSession, McpResult, RunningCall, ServerContext, ServerState, SharedSessions,
     TaskSupport, client, http_parts, is_stateless,
 };
-use crate::server::tasks::Tasks;
+use crate::server::task_records::{TaskLimits, TaskPlace};
+use crate::server::tasks::{BegunTask, Tasks, task_tool};
 use crate::server::unclaimed::AwaitedCall;
 use crate::server::{changes, confirm, passed_on, prompts, resources, skills, tools};
 use axum::http::request::Parts;
@@ -371,7 +372,7 @@ impl Connection {
                 ControlFlow::Break(response) => Ok(response),
             };
         }
-        let mut call = if let Some(call) = OngoingCall::taken_over(context) {
+        let call = if let Some(call) = OngoingCall::taken_over(context) {
             call
         } else {
             let client = self.client_session(context)?;
@@ -381,7 +382,7 @@ impl Connection {
             }
             self.begin(&request, context).await?
         };
-        call.becomes_task = self.becomes_task(&call, context)?;
+        let call = self.with_task_place(call, context).await?;
         self.finish(call, &request, context).await
     }
 
@@ -413,12 +414,12 @@ impl Connection {
             }
             (Err(error), None) => return Err(error),
         };
-        let mut call = OngoingCall::approved(
+        let call = OngoingCall::approved(
             (client.count_begun(), session),
             approved,
             self.may_ask(context),
         );
-        call.becomes_task = self.becomes_task(&call, context)?;
+        let call = self.with_task_place(call, context).await?;
         Ok(ControlFlow::Continue(call))
     }
 
@@ -484,27 +485,35 @@ impl Connection {
         }
     }
 
-    /// Returns true if a call becomes a task as soon as its tool waits. Fails if its client has to
-    /// support tasks, and does not, or has too many.
-    fn becomes_task(&self, call: &OngoingCall, context: &ServerContext) -> McpResult<bool> {
+    /// Takes a place for the task that a call becomes as soon as its tool waits, if it becomes one.
+    /// Fails if its client has to support tasks, and does not, or has too many.
+    async fn with_task_place(
+        &self,
+        mut call: OngoingCall,
+        context: &ServerContext,
+    ) -> McpResult<OngoingCall> {
         let support = self.state.task_support(call.session.tools(), &call.tool);
         if support == TaskSupport::Forbidden {
-            return Ok(false);
+            return Ok(call);
         }
         let client = context
             .client_capabilities()
             .filter(|_| is_stateless(context));
         if client.is_some_and(|client| client.supports_tasks()) {
-            self.tasks
-                .check_place(call.client_session(), self.state.settings.max_tasks)?;
-            return Ok(true);
+            let session = Arc::clone(call.client_session());
+            let place = self.tasks.reserve(&session, self.task_limits()).await?;
+            call.task_place = Some(place);
+        } else if support == TaskSupport::Required {
+            let tasks = ClientCapabilities::builder().enable_tasks().build();
+            return Err(ErrorData::missing_required_client_capability(tasks));
         }
-        match support {
-            TaskSupport::Required => {
-                let tasks = ClientCapabilities::builder().enable_tasks().build();
-                Err(ErrorData::missing_required_client_capability(tasks))
-            }
-            _ => Ok(false),
+        Ok(call)
+    }
+
+    fn task_limits(&self) -> TaskLimits {
+        TaskLimits {
+            max: self.state.settings.max_tasks,
+            ttl: self.state.settings.task_ttl,
         }
     }
 
@@ -517,11 +526,21 @@ impl Connection {
     ) -> McpResult<CallToolResponse> {
         let mut has_begun_again = false;
         let response = loop {
-            let step = if call.becomes_task {
-                let Some(step) = call.run(context).now_or_never() else {
-                    return self.start_task(call);
-                };
-                step
+            let step = if let Some(place) = call.task_place.take() {
+                match call.run(context).now_or_never() {
+                    Some(step) => {
+                        call.task_place = Some(place);
+                        step
+                    }
+                    None => match self.begin_task(&call, place).await {
+                        Ok(task) => return Ok(self.run_task(task, call)),
+                        // The call has begun, so it is answered when it is done.
+                        Err(error) => {
+                            tracing::warn!(%error, "a call does not become a task");
+                            call.run(context).await
+                        }
+                    },
+                }
             } else {
                 call.run(context).await
             };
@@ -534,7 +553,7 @@ impl Connection {
                     has_begun_again = true;
                     self.lose(&client(context), call.client_session(), &call.session);
                     call = self.begin(request, context).await?;
-                    call.becomes_task = self.becomes_task(&call, context)?;
+                    call = self.with_task_place(call, context).await?;
                 }
                 Step::Answered(response) => break response,
                 Step::Asked(requests) => {
@@ -567,12 +586,21 @@ impl Connection {
         }
     }
 
-    fn start_task(&self, call: OngoingCall) -> McpResult<CallToolResponse> {
-        let settings = &self.state.settings;
-        let task = self
-            .tasks
-            .start(call, (settings.max_tasks, settings.task_ttl))?;
-        Ok(CallToolResponse::Task(CreateTaskResult::new(task)))
+    /// Makes a call that has begun a task.
+    fn begin_task(
+        &self,
+        call: &OngoingCall,
+        place: TaskPlace,
+    ) -> impl Future<Output = McpResult<BegunTask>> + Send + use<> {
+        let tasks = Arc::clone(&self.tasks);
+        let session = Arc::clone(call.client_session());
+        let tool = task_tool(call);
+        let limits = self.task_limits();
+        async move { tasks.begin(&session, tool, place, limits).await }
+    }
+
+    fn run_task(&self, task: BegunTask, call: OngoingCall) -> CallToolResponse {
+        CallToolResponse::Task(CreateTaskResult::new(self.tasks.run(task, call)))
     }
 
     /// Returns the client's span as the parent of a call.
@@ -842,9 +870,9 @@ impl ServerHandler for Connection {
         request: GetTaskParams,
         context: ServerContext,
     ) -> McpResult<GetTaskResult> {
-        self.tasks
-            .get(&self.client_session(&context)?, &request.task_id)
-            .map(GetTaskResult::new)
+        let session = self.client_session(&context)?;
+        let task = self.tasks.get(&session, &request.task_id).await?;
+        Ok(GetTaskResult::new(task))
     }
 
     async fn update_task(
@@ -852,11 +880,9 @@ impl ServerHandler for Connection {
         request: UpdateTaskParams,
         context: ServerContext,
     ) -> McpResult<()> {
-        self.tasks.update(
-            &self.client_session(&context)?,
-            &request.task_id,
-            request.input_responses,
-        )
+        let session = self.client_session(&context)?;
+        let answers = request.input_responses;
+        self.tasks.update(&session, &request.task_id, answers).await
     }
 
     async fn cancel_task(
@@ -864,8 +890,8 @@ impl ServerHandler for Connection {
         request: CancelTaskParams,
         context: ServerContext,
     ) -> McpResult<()> {
-        self.tasks
-            .cancel(&self.client_session(&context)?, &request.task_id)
+        let session = self.client_session(&context)?;
+        self.tasks.cancel(&session, &request.task_id).await
     }
 
     async fn set_level(&self, request: SetLevelRequestParams, _: ServerContext) -> McpResult<()> {

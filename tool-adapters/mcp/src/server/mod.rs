@@ -18,7 +18,8 @@
 //! - `tools`: `tools/list`, and responses as results of `tools/call`; `confirm`: approval by the
 //!   client's user, and `unclaimed`: by the host; `asking`: work that may ask the client;
 //!   `client_requests`: its requests, and `parked`: the work that waits for the answers;
-//!   `forwarder`: their progress and log; `tasks`: calls that go on as tasks
+//!   `forwarder`: their progress and log; `tasks`: calls that go on as tasks, and
+//!   `task_records`: what other processes know of them
 
 mod asking;
 #[cfg(feature = "auth")]
@@ -50,6 +51,7 @@ mod session_streams;
 mod skills;
 mod standard_streams;
 mod stdio;
+mod task_records;
 mod tasks;
 mod tools;
 mod unclaimed;

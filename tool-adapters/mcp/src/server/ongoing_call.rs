@@ -6,6 +6,7 @@ use crate::server::client_requests::Capabilities;
 use crate::server::confirm::ApprovedCall;
 use crate::server::forwarder::{Forwarder, Notices, Wanted};
 use crate::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts};
+use crate::server::task_records::TaskPlace;
 use crate::server::tools::{self, CompletedCall};
 use futures_util::future::OptionFuture;
 use parking_lot::Mutex;
@@ -31,8 +32,9 @@ pub(crate) struct OngoingCall {
     /// The notifications that the client asks for, until they are forwarded.
     notices: Option<Notices>,
     cancellation: CancellationToken,
-    /// True if the call becomes a task as soon as its tool waits.
-    pub(crate) becomes_task: bool,
+    /// The place of the task that the call becomes as soon as its tool waits. `None` if it does not
+    /// become one.
+    pub(crate) task_place: Option<TaskPlace>,
 }
 
 /// A call that has begun, in the extensions of its request.
@@ -90,7 +92,7 @@ impl OngoingCall {
             asking,
             notices,
             cancellation,
-            becomes_task: false,
+            task_place: None,
         }
     }
 
@@ -118,7 +120,7 @@ impl OngoingCall {
             asking,
             notices: None,
             cancellation: CancellationToken::new(),
-            becomes_task: false,
+            task_place: None,
         }
     }
 

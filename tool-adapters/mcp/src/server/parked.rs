@@ -61,11 +61,7 @@ impl WaitingRequests {
                 .is_some_and(|asked| !asked.takes(answer))
         };
         if let Some((name, _)) = answers.iter().find(is_wrong) {
-            let message = format!(
-                "expected `inputResponses` to have a result of the request `{}`",
-                name.escape_debug()
-            );
-            return Err(ErrorData::invalid_params(message, None));
+            return Err(wrong_answer(name));
         }
         for (name, answer) in answers {
             if let Some(asked) = self.waiting.remove(&name) {
@@ -95,6 +91,15 @@ impl WaitingRequests {
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.values().all(|asked| asked.over.is_cancelled())
     }
+}
+
+/// Returns the answer to a client whose answer to a request has the form of another one.
+pub(crate) fn wrong_answer(name: &str) -> ErrorData {
+    let message = format!(
+        "expected `inputResponses` to have a result of the request `{}`",
+        name.escape_debug()
+    );
+    ErrorData::invalid_params(message, None)
 }
 
 /// The calls that wait for the client, by the ids of their states. The session bounds their number

@@ -3,7 +3,7 @@
 use crate::server::changes::ChangeNotifier;
 use crate::server::client::{Client, FindPrincipal, Identity};
 use crate::server::client_requests;
-use crate::server::open_answers::OpenAnswers;
+use crate::server::open_answers::{OpenAnswer, OpenAnswers};
 use crate::server::request_ids::random_id;
 use crate::server::unclaimed::{AwaitedCall, UnclaimedCalls};
 use axum::http::request::Parts;
@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tool_adapters_http::access::AccessRules;
 use tool_adapters_http::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
 use tool_adapters_http::serve::HttpLimits;
-use tool_core::session::SessionBuilder;
+use tool_core::session::{SessionBuilder, SharedRecords};
 use tool_core::{CancellationToken, Mode, Runtime, Session, ToolContext, ToolDefinition};
 
 /// The client that opens a session.
@@ -254,6 +254,8 @@ pub(crate) struct ClientSession {
     /// Held while the session is opened or renewed.
     opening: tokio::sync::Mutex<()>,
     calls: AtomicU64,
+    /// Begins the ids of calls.
+    call_prefix: String,
     activity: Mutex<Activity>,
     /// The number of streams of changes that are open.
     pub(crate) streams: Arc<AtomicUsize>,
@@ -303,7 +305,7 @@ impl RunningCall {
 
     /// Returns the call's id. The client's request ids are not used, as they need not be unique.
     pub(crate) fn id(&self) -> String {
-        format!("call_{}", self.number)
+        format!("{}{}", self.session.call_prefix, self.number)
     }
 }
 
@@ -316,6 +318,7 @@ impl ClientSession {
         let opened = RwLock::default();
         let opening = tokio::sync::Mutex::default();
         let calls = AtomicU64::new(0);
+        let call_prefix = call_prefix(shared_id.is_some());
         let streams = Arc::default();
         let unclaimed = OnceLock::new();
         Self {
@@ -325,10 +328,26 @@ impl ClientSession {
             opened,
             opening,
             calls,
+            call_prefix,
             activity,
             streams,
             unclaimed,
         }
+    }
+
+    /// Returns the id by which all processes know the client.
+    pub(crate) fn shared_id(&self) -> Option<&str> {
+        self.shared_id.as_deref()
+    }
+
+    /// Returns the records that all processes share.
+    pub(crate) fn shared_records(&self) -> Option<SharedRecords> {
+        self.state.runtime.shared_records(self.state.settings.mode)
+    }
+
+    /// Counts a result that has to be recorded before the process ends.
+    pub(crate) fn open_answer(&self) -> OpenAnswer {
+        self.state.answers.begin()
     }
 
     fn opened(&self) -> Option<OpenedSession> {
@@ -508,6 +527,14 @@ impl ClientSession {
             opened.session.end().await;
         }
     }
+}
+
+/// Returns the beginning of the ids of a session's calls. Other processes make calls in a shared
+/// session, too, and a journal must not take a call for one of theirs.
+fn call_prefix(is_shared: bool) -> String {
+    let random = is_shared.then(random_id).and_then(Result::ok);
+    let part = random.as_deref().and_then(|random| random.get(..16));
+    part.map_or_else(|| "call_".to_owned(), |part| format!("call_{part}_"))
 }
 
 async fn open(

@@ -22,6 +22,9 @@ mod malformed;
 #[path = "../../../tests/support/other.rs"]
 mod other;
 mod pins;
+#[allow(dead_code)] // the tests of stores use the rest
+#[path = "../../../stores/tests/agents/server.rs"]
+mod postgres_server;
 mod processes;
 mod prompts;
 mod questions;
@@ -31,6 +34,8 @@ mod requests;
 mod routing;
 mod schemas;
 mod scripted;
+#[cfg(unix)]
+mod shared_tasks;
 mod slow_clients;
 mod spans;
 #[path = "../../../tests/support/spans.rs"]

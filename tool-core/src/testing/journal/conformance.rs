@@ -12,6 +12,7 @@ macro_rules! journal_conformance {
         $crate::journal_conformance! { @tests $journals,
             recovery::next_process_finds_calls_in_their_order,
             recovery::entry_comes_back_as_it_was,
+            recovery::largest_response_comes_back,
             recovery::calls_of_this_process_are_not_recovered,
             recovery::repeated_call_id_replaces_the_earlier_call,
             recovery::sessions_do_not_mix_whatever_their_ids_are,

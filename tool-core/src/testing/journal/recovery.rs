@@ -3,6 +3,9 @@
 use crate::session::journal::Journal;
 use crate::testing::journal::{JournalUnderTest, action, finish, found, recovered, start};
 
+/// The size of the largest response: that of a task of the MCP server.
+const LARGEST: usize = 4 << 20;
+
 /// The next process finds the calls in the order in which they started.
 pub async fn next_process_finds_calls_in_their_order(journals: &impl JournalUnderTest) {
     let journal = journals.process().await;
@@ -38,6 +41,21 @@ pub async fn entry_comes_back_as_it_was(journals: &impl JournalUnderTest) {
     };
     assert_eq!(read.entry, call);
     assert_eq!(read.response.as_deref(), Some(response));
+}
+
+/// The largest response that there is comes back.
+pub async fn largest_response_comes_back(journals: &impl JournalUnderTest) {
+    let journal = journals.process().await;
+    let call = action("s", "c");
+    start(&journal, &call).await;
+    let response = format!(r#"{{"text":"{}"}}"#, "\u{e9}".repeat(LARGEST / 2));
+    finish(&journal, &call, &response).await;
+    journals.kill(journal).await;
+
+    let next = journals.process().await;
+    let calls = next.recover("s").await.expect("they are read");
+    let read = calls.first().and_then(|call| call.response.as_deref());
+    assert!(read == Some(&*response), "all of its bytes");
 }
 
 /// A process does not recover its own calls.
