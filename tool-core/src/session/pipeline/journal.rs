@@ -1,4 +1,5 @@
-//! Recording calls in the journal, and answering those that another process has recorded.
+//! Recording calls in the journal, and answering those that another process has recorded, or that
+//! have run under the same approval.
 
 use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
@@ -15,8 +16,8 @@ use std::sync::Arc;
 const ATTEMPTS: u32 = 3;
 
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or
-/// the response of a call that does not run: it failed to be recorded, or another process has
-/// started it.
+/// the response of a call that does not run: it failed to be recorded, another process has
+/// started it, or it has run already under its approval.
 pub(crate) async fn record_start(
     call: &GovernedCall<'_>,
     text: &str,
@@ -111,10 +112,17 @@ fn entry_of(call: &GovernedCall<'_>, arguments: String, turn: u64) -> JournalEnt
         harmless: call.definition().is_harmless(),
         time_limit_ms: whole_milliseconds(limit),
         replaces: None,
+        approval: approval_of(call).map(str::to_owned),
         seal: None,
     };
     entry.seal = session.runtime.journal_sealer.seal(&entry);
     entry
+}
+
+/// Returns the id of the approval under which a call runs, unless it may run again without harm.
+fn approval_of<'a>(call: &'a GovernedCall<'_>) -> Option<&'a str> {
+    let approval = call.request.approval()?;
+    (!call.definition().is_harmless()).then_some(&approval.id)
 }
 
 /// Answers a call that another process is running.
@@ -197,11 +205,13 @@ fn replaced_by(call: &GovernedCall<'_>) -> Option<u64> {
     earlier.replaced_by(call.request.id())
 }
 
-/// Returns true if a recorded call with this call's id is this call. A changed record may be any
-/// call's.
+/// Returns true if a recorded call with this call's id is this call. One under the same approval is,
+/// even if the person has approved other arguments this time. A changed record may be any call's.
 fn is_answered_by(call: &GovernedCall<'_>, found: &RecoveredCall, arguments: &str) -> bool {
     let is_same = found.entry.tool == call.tool.name() && found.entry.arguments == arguments;
-    is_same || !call.session.runtime.journal_sealer.is_genuine(found)
+    let approval = approval_of(call);
+    let is_of_approval = approval.is_some() && found.entry.approval.as_deref() == approval;
+    is_same || is_of_approval || !call.session.runtime.journal_sealer.is_genuine(found)
 }
 
 /// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs
