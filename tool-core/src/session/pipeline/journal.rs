@@ -263,10 +263,64 @@ fn recorded_response(found: &RecoveredCall) -> Option<ToolResponse> {
 pub(crate) fn recovered_end(session: &SessionInner, call: &ToolCall) -> Option<ToolResponse> {
     let mut earlier = session.rare.get()?.earlier.lock();
     let found = earlier.take(call.id(), |found| found.entry.tool == call.name())?;
-    if !session.runtime.journal_sealer.is_genuine(&found) {
+    genuine_response(session, call, &found)
+}
+
+/// What other processes have recorded of a call, without its arguments.
+pub(crate) enum EarlierEnd {
+    /// The call may run still, or the journal cannot say.
+    Open,
+    /// The end was recorded.
+    Response(Box<ToolResponse>),
+    /// The end was not recorded.
+    Lost,
+}
+
+/// Asks the journal what became of a call that another process has begun.
+pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> EarlierEnd {
+    let Some(journal) = &session.runtime.journal else {
+        return EarlierEnd::Lost;
+    };
+    let key = session.journal_key();
+    let deadline = session.policy().store_deadline;
+    let find = journal.find(&key, call.id());
+    let found = match within(deadline, find, JournalError::timeout).await {
+        Ok(Some(JournalStart::Running)) => return EarlierEnd::Open,
+        Ok(Some(JournalStart::Known(found))) => Ok(Some(*found)),
+        // A journal of one process knows the calls of earlier ones only as a list.
+        Ok(Some(JournalStart::Recorded) | None) => {
+            let recover = journal.recover(&key);
+            let calls = within(deadline, recover, JournalError::timeout).await;
+            let is_it = |found: &RecoveredCall| found.entry.call_id == call.id();
+            calls.map(|calls| calls.into_iter().rfind(is_it))
+        }
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(Some(found)) if found.entry.tool == call.name() => {
+            match genuine_response(session, call, &found) {
+                Some(response) => EarlierEnd::Response(Box::new(response)),
+                None => EarlierEnd::Lost,
+            }
+        }
+        Ok(_) => EarlierEnd::Lost,
+        Err(error) => {
+            tracing::error!(%error, "failed to look a call in the background up in the journal");
+            EarlierEnd::Open
+        }
+    }
+}
+
+/// Returns the response in a record, unless the record was changed.
+fn genuine_response(
+    session: &SessionInner,
+    call: &ToolCall,
+    found: &RecoveredCall,
+) -> Option<ToolResponse> {
+    if !session.runtime.journal_sealer.is_genuine(found) {
         let tool = call.name().escape_debug();
         tracing::error!(%tool, "an entry of the journal was changed, or sealed with another key; the call counts as unknown");
         return None;
     }
-    recorded_response(&found)
+    recorded_response(found)
 }
