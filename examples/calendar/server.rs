@@ -27,7 +27,12 @@ pub(crate) fn router() -> Router {
 
 /// Serves on a free local port until the process ends, and returns the address.
 pub(crate) async fn start(router: Router) -> std::io::Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    start_at(0, router).await
+}
+
+/// Serves on a given port.
+pub(crate) async fn start_at(port: u16, router: Router) -> std::io::Result<String> {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let base_url = format!("http://{}", listener.local_addr()?);
     tokio::spawn(async move { axum::serve(listener, router).await });
     Ok(base_url)

@@ -9,6 +9,8 @@ mod changes;
 mod due;
 #[path = "worker/operator.rs"]
 mod operator;
+#[path = "worker/several.rs"]
+mod several;
 #[path = "worker/support.rs"]
 mod support;
 #[path = "worker/tour.rs"]

@@ -4,16 +4,16 @@ use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
 
 pub(crate) const USAGE: &str = "\
-usage: cargo run --example worker --features worker [-- [--db FILE] [COMMAND]]
+usage: cargo run --example worker --features worker [-- [--db DATABASE] [COMMAND]]
 
 Agents whose tools are in a database, with settings and sealed secrets. Without a command it takes you round: what a
 settings form gets, what each agent has, a session during which a row changes, errors, drafts that come due.
 
   serve                            answers calls from standard input, one a line, and sends drafts when they are due:
-                                   {\"agent\": .., \"name\": .., \"arguments\": {..}}, also \"id\"; or {\"agent\": ..} with
+                                   {\"agent\": .., \"name\": .., \"arguments\": {..}}, also \"id\", and \"session\", by which
+                                   workers of one database share a session; or {\"agent\": ..} with
                                    \"approve\": TOKEN, \"deny\": TOKEN, \"next_turn\": true, or \"end\": true. A changed
                                    row is there for an agent's next session. SIGTERM and Ctrl-C let the current call and the
                                    current draft finish; a second one ends at once
@@ -27,16 +27,22 @@ settings form gets, what each agent has, a session during which a row changes, e
   connect AGENT TOOL               prints where a person grants access (OAuth 2), and takes the address that the browser
                                    comes back with
 
-  --db FILE                        the database; without it, one in the data folder of the user, which is printed
+  --db DATABASE                    a file of SQLite, for one worker, or a URL `postgres://..`, for any number of them;
+                                   without it, a file in the data folder of the user, which is printed
+
+  WORKER_DATABASE                  in place of --db, as a URL may contain a password
 
   TOOL_SECRETS_KEYS                the keys that seal secrets, `ID:64 HEX DIGITS`, by commas, the first one seals; without
-                                   it, a file beside the database, which is made on the first run
+                                   it, a file beside the database, which is made on the first run. All workers of a
+                                   PostgreSQL database have the same
+  WORKER_SIGNING_KEY               64 hexadecimal digits, with PostgreSQL: the key of approvals, the same for all workers
   GOOGLE_CALENDAR_BASE_URL, GOOGLE_CALENDAR_TOKEN, SMTP_SERVER, SMTP_PORT, SMTP_SECURITY, SMTP_USER, SMTP_PASSWORD,
   IMAP_SERVER
                                    what the agents of the first run are set to; without them, servers inside this example
   GOOGLE_CLIENT_ID, GOOGLE_CLIENT_SECRET, GOOGLE_REDIRECT_URL, GOOGLE_PARAMS
                                    the OAuth 2 client for `connect`, as it is registered at Google
   WORKER_RETRY_SECONDS             how long a draft that could not be sent waits the first time (30)
+  WORKER_LEASE_SECONDS             with PostgreSQL, how long a worker may take to send a draft (180); later it counts as killed
 
 It ends with 0, with 1 when something was refused or failed, and with 2 when it was not understood.";
 
@@ -89,11 +95,11 @@ impl std::fmt::Debug for Secrets {
 }
 
 /// Returns the named database, and the command.
-pub(crate) fn read(arguments: &[String]) -> Result<(Option<PathBuf>, Command), String> {
+pub(crate) fn read(arguments: &[String]) -> Result<(Option<String>, Command), String> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let (db, rest) = match *arguments {
-        ["--db", file, ref rest @ ..] => (Some(PathBuf::from(file)), rest),
-        ["--db"] => return Err("--db needs a file".into()),
+        ["--db", name, ref rest @ ..] => (Some(name.to_owned()), rest),
+        ["--db"] => return Err("--db needs a file or a URL".into()),
         ref rest => (None, rest),
     };
     let owned = |text: &str| text.to_owned();

@@ -1,5 +1,6 @@
-//! The path of the database, and the keys of its secrets.
+//! The database, and the keys of its secrets and approvals.
 
+use super::database::Database;
 use super::worker::Failure;
 use std::env;
 use std::fs::{self, OpenOptions};
@@ -7,10 +8,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use tool_core::agents::Keyring;
 
-/// Returns the path of the database: the given one, or the default of the user.
-pub(crate) fn database(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
-    if let Some(file) = named {
-        return Ok(file);
+/// Returns the database: the one that the command line or `WORKER_DATABASE` names, or the user's default.
+pub(crate) fn database(named: Option<String>) -> Result<Database, Failure> {
+    let set = env::var("WORKER_DATABASE");
+    let set = set.ok().filter(|name| !name.is_empty());
+    if let Some(name) = named.or(set) {
+        return Ok(Database::named(&name));
     }
     let set = |name| {
         env::var_os(name)
@@ -20,14 +23,20 @@ pub(crate) fn database(named: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let data = set("XDG_DATA_HOME").or_else(|| set("HOME").map(|home| home.join(".local/share")));
     let folder = data.unwrap_or_else(env::temp_dir).join("tool-core-worker");
     fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    Ok(folder.join("agents.db"))
+    Ok(Database::File(folder.join("agents.db")))
 }
 
 /// Reads the keys from `TOOL_SECRETS_KEYS`, or from a file beside the database, which is created if it is missing.
-pub(crate) fn keys(db: &Path) -> Result<Keyring, Failure> {
+pub(crate) fn keys(db: &Database) -> Result<Keyring, Failure> {
     if env::var_os("TOOL_SECRETS_KEYS").is_some() {
         return Ok(Keyring::from_env("TOOL_SECRETS_KEYS")?);
     }
+    let Database::File(db) = db else {
+        return Err(
+            "set TOOL_SECRETS_KEYS to `ID:64 HEX DIGITS`, the same for all workers of the database"
+                .into(),
+        );
+    };
     let mut file = db.as_os_str().to_owned();
     file.push(".keys");
     let file = PathBuf::from(file);
@@ -38,6 +47,21 @@ pub(crate) fn keys(db: &Path) -> Result<Keyring, Failure> {
         );
     }
     Ok(Keyring::from_file(&file)?)
+}
+
+/// Reads the key that signs approvals and the journal, which all workers of a database share.
+pub(crate) fn signing_key() -> Result<[u8; 32], Failure> {
+    let expected =
+        "set WORKER_SIGNING_KEY to 64 hexadecimal digits, the same for all workers of the database";
+    let text = env::var("WORKER_SIGNING_KEY").map_err(|_| expected)?;
+    let mut key = [0; 32];
+    if text.trim().len() != 64 || !text.trim().is_ascii() {
+        return Err(expected.into());
+    }
+    for (at, byte) in key.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(&text.trim()[2 * at..2 * at + 2], 16).map_err(|_| expected)?;
+    }
+    Ok(key)
 }
 
 /// Creates a file with a new key that only its owner can read. Returns `false` if the file exists.

@@ -25,6 +25,7 @@ mod email {
 mod admin;
 mod command;
 mod conversation;
+mod database;
 mod errors;
 mod home;
 mod outbox;

@@ -1,6 +1,6 @@
 //! Sends due drafts, each one once.
 
-use super::email::drafts::{Drafts, Kept, Outcome};
+use super::email::drafts::{Claim, Drafts, Kept, Outcome};
 use super::worker::{Failure, Worker};
 use serde_json::json;
 use std::env;
@@ -19,8 +19,7 @@ const ATTEMPTS: i64 = 8;
 pub(crate) struct Outbox {
     agents: Agents,
     drafts: Drafts,
-    /// Identifies this worker among others with the same database.
-    claim: String,
+    claim: Claim,
     /// The wait before the second attempt. Each later wait is twice as long.
     wait: SignedDuration,
     /// Sent drafts whose state is not stored yet.
@@ -33,18 +32,13 @@ pub(crate) struct Told(pub(crate) Kept, pub(crate) Outcome);
 impl Outbox {
     /// Opens the outbox, and returns the drafts that an earlier worker was sending when it was killed.
     pub(crate) async fn open(worker: &Worker) -> Result<(Self, Vec<Kept>), Failure> {
-        let claim = format!(
-            "{}-{}",
-            std::process::id(),
-            Timestamp::now().as_nanosecond()
-        );
-        let wait = env::var("WORKER_RETRY_SECONDS")
-            .ok()
-            .map_or(Ok(30), |seconds| seconds.parse());
-        let wait = SignedDuration::from_secs(
-            wait.map_err(|_| "WORKER_RETRY_SECONDS: no number of seconds")?,
-        );
-        let lost = worker.drafts.recover(&claim).await?;
+        let claim = Claim {
+            worker: claim_name(),
+            lease: Duration::from_secs(seconds("WORKER_LEASE_SECONDS", LEASE)?.into()),
+        };
+        let wait = SignedDuration::from_secs(seconds("WORKER_RETRY_SECONDS", 30)?.into());
+        let lost = worker.drafts.recover(&claim, Timestamp::now(), true);
+        let lost = lost.await?;
         let (agents, drafts) = (worker.agents.clone(), worker.drafts.clone());
         Ok((
             Self {
@@ -58,9 +52,13 @@ impl Outbox {
         ))
     }
 
-    /// Sends due drafts until `stop`. A draft that has begun is completed.
+    /// Sends due drafts until `stop`. A draft that has begun is completed. Reports the drafts of workers that were killed.
     pub(crate) async fn run(&self, stop: CancellationToken) {
         let tick = || async {
+            let lost = self.drafts.recover(&self.claim, Timestamp::now(), false);
+            for draft in lost.await.unwrap_or_default() {
+                report_lost(&draft);
+            }
             let sent = self.send_due(&stop, |told| eprintln!("{told}")).await;
             sent.inspect_err(|error| eprintln!("the drafts cannot be read or written: {error}"))
         };
@@ -137,6 +135,33 @@ impl Outbox {
             None => Outcome::Failed(format!("given up after {} attempts: {why}", draft.attempts)),
         }
     }
+}
+
+/// Says that a worker was killed while it sent a draft.
+pub(crate) fn report_lost(draft: &Kept) {
+    eprintln!(
+        "draft {} of {} may have been sent when the worker ended; it is not sent again",
+        draft.id, draft.agent
+    );
+}
+
+/// The seconds for which a worker may be sending a draft: longer than `send_email` may take.
+const LEASE: u32 = 180;
+
+/// Names this worker among others, also on other machines.
+fn claim_name() -> String {
+    let host = env::var("HOSTNAME").unwrap_or_default();
+    let process = std::process::id();
+    format!("{host}-{process}-{}", Timestamp::now().as_nanosecond())
+}
+
+/// Returns a number of seconds from the environment.
+fn seconds(name: &str, default: u32) -> Result<u32, String> {
+    let Ok(text) = env::var(name) else {
+        return Ok(default);
+    };
+    let seconds = text.parse();
+    seconds.map_err(|_| format!("{name}: no number of seconds"))
 }
 
 /// Returns whether the same call may succeed later without a change of a record.

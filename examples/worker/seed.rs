@@ -1,18 +1,17 @@
 //! The agents of the first run, and the addresses of their servers.
 
 use super::calendar;
+use super::database::{Database, Mark};
 use super::email::server::{self, Mailbox};
 use super::worker::{Failure, Worker};
 use reqwest::Url;
 use serde_json::{Value, json};
-use sqlx::ConnectOptions;
-use sqlx::sqlite::SqliteConnectOptions;
 use std::env;
-use std::path::Path;
-use std::time::Duration;
+use std::io;
+use std::net::SocketAddr;
 use tool_adapters::egress::EgressPolicy;
 use tool_core::agents::AgentError;
-use tool_core::agents::{AgentErrorKind, AgentStoreError, AgentToolStore, AgentTools, RecordWrite};
+use tool_core::agents::{AgentErrorKind, AgentStoreError, AgentTools, RecordWrite};
 
 /// The servers of the agents: from the environment, or inside this example.
 pub(crate) struct Addresses {
@@ -27,12 +26,13 @@ pub(crate) struct Addresses {
 }
 
 impl Addresses {
-    pub(crate) async fn find() -> Result<(Self, Option<Mailbox>), Failure> {
+    pub(crate) async fn find(db: &Database) -> Result<(Self, Option<Mailbox>), Failure> {
+        let ports = StandInPorts::of(db);
         let set = |name| env::var(name).ok().filter(|value| !value.is_empty());
         let mut egress = EgressPolicy::new();
         let base_url = match set("GOOGLE_CALENDAR_BASE_URL") {
             Some(base_url) => base_url,
-            None => calendar::server::start(calendar::server::router()).await?,
+            None => start_calendar(ports.calendar).await?,
         };
         if let Some(host) = Url::parse(&base_url)?.host_str() {
             egress = egress.allow_host(host);
@@ -49,11 +49,11 @@ impl Addresses {
                 None,
             )
         } else {
-            let (address, mailbox) = server::start().await?;
+            let (address, mailbox) = start_mail(ports.mail).await?;
             let host = address.ip().to_string();
             (
                 json!({"smtp_server": host, "smtp_port": address.port(), "security": "none"}),
-                Some(mailbox),
+                mailbox,
             )
         };
         if let Some(host) = set("IMAP_SERVER") {
@@ -87,22 +87,54 @@ impl Addresses {
     }
 }
 
+/// The ports of the local servers.
+struct StandInPorts {
+    calendar: u16,
+    mail: u16,
+}
+
+impl StandInPorts {
+    /// Workers of one database share the agents, and so the addresses in their settings: each has its local servers at the
+    /// same ports. A worker that is alone takes free ones.
+    fn of(db: &Database) -> Self {
+        match db {
+            Database::File(_) => Self {
+                calendar: 0,
+                mail: 0,
+            },
+            Database::Postgres(_) => Self {
+                calendar: 17_801,
+                mail: 17_802,
+            },
+        }
+    }
+}
+
+/// Returns true if another worker on this machine has the port, whose server this one uses.
+fn is_taken(error: &io::Error, port: u16) -> bool {
+    error.kind() == io::ErrorKind::AddrInUse && port != 0
+}
+
+async fn start_calendar(port: u16) -> io::Result<String> {
+    match calendar::server::start_at(port, calendar::server::router()).await {
+        Err(error) if is_taken(&error, port) => Ok(format!("http://127.0.0.1:{port}")),
+        started => started,
+    }
+}
+
+async fn start_mail(port: u16) -> io::Result<(SocketAddr, Option<Mailbox>)> {
+    match server::start_at(port).await {
+        Ok((address, mailbox)) => Ok((address, Some(mailbox))),
+        Err(error) if is_taken(&error, port) => Ok((([127, 0, 0, 1], port).into(), None)),
+        Err(error) => Err(error),
+    }
+}
+
 /// Creates the agents of the first run, also after an earlier run was killed. Returns `false` if all were created
 /// before. Agents that were removed since then are not created again.
-pub(crate) async fn plant(worker: &Worker, db: &Path) -> Result<bool, Failure> {
-    let mut marks = SqliteConnectOptions::new()
-        .filename(db)
-        .busy_timeout(Duration::from_secs(10))
-        .connect()
-        .await?;
-    sqlx::query("CREATE TABLE IF NOT EXISTS worker_seeded (done INTEGER PRIMARY KEY)")
-        .execute(&mut marks)
-        .await?;
-    if sqlx::query("SELECT done FROM worker_seeded")
-        .fetch_optional(&mut marks)
-        .await?
-        .is_some()
-    {
+pub(crate) async fn plant(worker: &Worker, db: &Database) -> Result<bool, Failure> {
+    let mut mark = Mark::open(db).await?;
+    if mark.is_set().await? {
         return Ok(false);
     }
     let (agents, addresses) = (&worker.agents, &worker.addresses);
@@ -142,9 +174,7 @@ pub(crate) async fn plant(worker: &Worker, db: &Path) -> Result<bool, Failure> {
         Ok(_) | Err(AgentStoreError::Conflict { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    sqlx::query("INSERT OR IGNORE INTO worker_seeded VALUES (1)")
-        .execute(&mut marks)
-        .await?;
+    mark.set().await?;
     Ok(true)
 }
 

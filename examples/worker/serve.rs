@@ -1,6 +1,6 @@
 //! Calls from standard input, one each line, and their responses on standard output.
 
-use super::outbox::Outbox;
+use super::outbox::{Outbox, report_lost};
 use super::signals::Signals;
 use super::worker::{Failure, Worker};
 use serde::Deserialize;
@@ -19,6 +19,8 @@ use tool_core::{CancellationToken, Session, ToolCall, ToolResponse};
 #[serde(deny_unknown_fields)]
 struct Line {
     agent: String,
+    /// The session, which workers with one database share. Without it, each worker has one for each agent.
+    session: Option<String>,
     /// Returned with the response.
     id: Option<String>,
     name: Option<String>,
@@ -39,12 +41,7 @@ const LIMIT: Duration = Duration::from_secs(30);
 pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
     worker.point_to_stand_ins().await?;
     let (outbox, lost) = Outbox::open(worker).await?;
-    for draft in lost {
-        eprintln!(
-            "draft {} of {} may have been sent when the worker ended; it is not sent again",
-            draft.id, draft.agent
-        );
-    }
+    lost.iter().for_each(report_lost);
     let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();
     let sending = tokio::spawn({
@@ -89,7 +86,7 @@ pub(crate) async fn run(worker: &Worker) -> Result<(), Failure> {
 }
 
 async fn answer_lines(worker: &Worker, stop: &CancellationToken) -> Result<(), Failure> {
-    let mut sessions = HashMap::new();
+    let mut sessions = Sessions::new();
     let mut lines = lines();
     while let Some(Some(line)) = stop.run_until_cancelled(lines.recv()).await {
         let answer = match serde_json::from_str(&line) {
@@ -112,7 +109,7 @@ fn lines() -> mpsc::Receiver<String> {
     receiver
 }
 
-async fn serve(worker: &Worker, sessions: &mut HashMap<String, Session>, line: Line) -> Value {
+async fn serve(worker: &Worker, sessions: &mut Sessions, line: Line) -> Value {
     let (agent, id) = (line.agent.clone(), line.id.clone());
     let mut answer = match respond(worker, sessions, line).await {
         Ok(Some(response)) => json!({"agent": agent, "response": response}),
@@ -125,29 +122,50 @@ async fn serve(worker: &Worker, sessions: &mut HashMap<String, Session>, line: L
     answer
 }
 
+/// The sessions that this worker has open.
+type Sessions = HashMap<SessionKey, Session>;
+
+#[derive(PartialEq, Eq, Hash)]
+struct SessionKey {
+    agent: String,
+    session: Option<String>,
+}
+
+/// Returns a session, and opens or joins it if it is not open here.
+async fn open(
+    worker: &Worker,
+    sessions: &mut Sessions,
+    key: SessionKey,
+) -> Result<Session, Failure> {
+    if let Some(session) = sessions.get(&key)
+        // One that was idle for too long has expired.
+        && !session.state().ended
+    {
+        return Ok(session.clone());
+    }
+    let own = || format!("serve-{}-{}", key.agent, Timestamp::now().as_nanosecond());
+    let id = key.session.clone().unwrap_or_else(own);
+    let session = worker.session(&key.agent, &id).await?;
+    sessions.insert(key, session.clone());
+    Ok(session)
+}
+
 async fn respond(
     worker: &Worker,
-    sessions: &mut HashMap<String, Session>,
+    sessions: &mut Sessions,
     line: Line,
 ) -> Result<Option<ToolResponse>, Failure> {
+    let key = SessionKey {
+        agent: line.agent.clone(),
+        session: line.session.clone(),
+    };
     if line.end {
-        if let Some(session) = sessions.remove(&line.agent) {
+        if let Some(session) = sessions.remove(&key) {
             session.end().await;
         }
         return Ok(None);
     }
-    // A session that was idle for too long has expired.
-    if sessions
-        .get(&line.agent)
-        .is_some_and(|session| session.state().ended)
-    {
-        sessions.remove(&line.agent);
-    }
-    if !sessions.contains_key(&line.agent) {
-        let id = format!("serve-{}-{}", line.agent, Timestamp::now().as_nanosecond());
-        sessions.insert(line.agent.clone(), worker.session(&line.agent, &id).await?);
-    }
-    let session = sessions.get(&line.agent).ok_or("no session")?;
+    let session = open(worker, sessions, key).await?;
     match line {
         Line {
             name: Some(name),

@@ -592,6 +592,8 @@ def check_metrics(page: Inspector, found: Findings):
     row = page.look("[...document.querySelectorAll('#metric-table tbody tr')].find((r) => r.innerText.startsWith('create_event')).innerText").split("\t")
     head = page.text("#metric-table thead").split("\t")
     found.same("errors of a tool whose calls waited for approval", row[head.index("Errors")], "0")
+    rows = page.look("[...document.querySelectorAll('#circuit-table tbody tr')].map((row) => row.innerText.split('\\t'))")
+    found.same("circuit breakers", rows, [["work_0998", "tool", "open", "1", "1"]])
     found.hold(int(row[head.index("Approval asked")]) >= 3, f"the calls that asked are counted: {row}")
 
 

@@ -31,6 +31,8 @@ TARGET = ROOT / os.environ.get("CARGO_TARGET_DIR", "target")
 VERSIONS = ("1.30", kubernetes_validate.latest_version())
 # The time for the answers of cancelled calls and for open connections, after `limits.drain`.
 LAST_ANSWERS = 5 + 10
+# What all workers of a database share.
+WORKER_VARIABLES = ("WORKER_DATABASE", "WORKER_SIGNING_KEY", "TOOL_SECRETS_KEYS")
 
 problems: list[str] = []
 
@@ -177,6 +179,9 @@ def check_compose(stages: dict[str, Stage], secrets: set[str], policy: dict) -> 
         grace = seconds(service["stop_grace_period"])
         least = seconds(policy["limits"]["drain"]) + LAST_ANSWERS
         expect(grace >= least, f"compose: {name} is killed after {grace} s, and needs {least} s to end")
+    environment = services["worker"]["environment"]
+    expect(set(environment) == set(WORKER_VARIABLES), f"compose: the worker gets {sorted(environment)}, and needs {sorted(WORKER_VARIABLES)}")
+    expect("volumes" not in services["worker"], "compose: the workers keep files that the others do not have")
     gateway = services["gateway"]
     mounted = {entry["target"] for entry in gateway["configs"] + gateway["secrets"]}
     for path in stages["gateway"].environment.values():
@@ -289,11 +294,25 @@ def check_kubernetes(stages: dict[str, Stage], secrets: set[str], policy: dict) 
     images = {image["name"] for image in kustomization["images"]}
     used = {pod_of(document)["containers"][0]["image"] for document in (gateway, worker)}
     expect(images == used, f"kustomization names the images {images}, and the pods {used}")
-    [claim] = [volume["persistentVolumeClaim"]["claimName"] for volume in pod_of(worker)["volumes"]]
-    expect(("PersistentVolumeClaim", claim) in of, f"no claim {claim}")
-    [data] = pod_of(worker)["containers"][0]["volumeMounts"]
-    database = stages["worker"].arguments[stages["worker"].arguments.index("--db") + 1]
-    expect(database.startswith(data["mountPath"] + "/"), f"the worker's database {database} is in no volume")
+    check_workers(worker, of["PodDisruptionBudget", "tool-worker"])
+
+
+def check_workers(worker: dict, budget: dict) -> None:
+    """Several pods share one database, so none may keep anything, and all have the same keys."""
+    spec, pod = worker["spec"], pod_of(worker)
+    expect(spec["replicas"] >= 2, "one pod of the worker is no help when it dies")
+    expect("volumes" not in pod, "the pods of the worker keep files that the others do not have")
+    labels = spec["template"]["metadata"]["labels"]
+    selectors = [spec["selector"], budget["spec"]["selector"], pod["topologySpreadConstraints"][0]["labelSelector"]]
+    for selector in selectors:
+        expect(selector["matchLabels"].items() <= labels.items(), f"{selector} selects no pod of the worker")
+    [container] = pod["containers"]
+    secrets = {variable["name"]: variable["valueFrom"]["secretKeyRef"]["key"] for variable in container["env"]}
+    expect(set(secrets) == set(WORKER_VARIABLES), f"the worker gets {sorted(secrets)}, and needs {sorted(WORKER_VARIABLES)}")
+    text = (DEPLOY / "README.md").read_text()
+    made = text.split("kubectl create secret generic tool-worker", 1)[1].split("kubectl", 1)[0]
+    for key in secrets.values():
+        expect(f"={key}=" in made or f"=secrets/{key}" in made, f"README.md: the Secret of the worker lacks {key}")
 
 
 def check_readme(secrets: set[str]) -> None:
@@ -301,7 +320,7 @@ def check_readme(secrets: set[str]) -> None:
     for secret in secrets:
         expect(f"> {secret}\n" in text, f"README.md: it does not say how to make {secret}")
         expect(f"--from-file=secrets/{secret}" in text, f"README.md: the Secret lacks {secret}")
-    for name in re.findall(r"^\| `(TOOL_\w+)`", text, re.M):
+    for name in re.findall(r"^\| `((?:TOOL|WORKER)_\w+)`", text, re.M):
         files = [path.read_text() for path in DEPLOY.rglob("*") if path.is_file() and path.name != "README.md"]
         named = any(name in file for file in files) or name in help_text(TARGET / "debug" / "tool-gateway")
         expect(named, f"README.md: nothing reads {name}")

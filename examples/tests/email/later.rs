@@ -1,9 +1,17 @@
 //! Drafts in the toolset and in the database.
 
-use crate::drafts::{Drafts, Outcome};
+use crate::drafts::{Claim, Drafts, Outcome};
 use crate::support::Mail;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tool_core::jiff::{Timestamp, ToSpan};
+
+fn claim(worker: &str) -> Claim {
+    Claim {
+        worker: worker.to_owned(),
+        lease: Duration::from_secs(60),
+    }
+}
 
 async fn mail() -> Mail {
     Mail::new(
@@ -34,13 +42,15 @@ async fn draft_is_due_at_its_time_and_taken_once() {
     let id = schedule(&mail, "ada@example.org", later()).await;
     assert!(
         mail.drafts
-            .take("one", Timestamp::now())
+            .take(&claim("one"), Timestamp::now())
             .await
             .unwrap()
             .is_none()
     );
     let due = later() + 1.minute();
-    let (first, second) = tokio::join!(mail.drafts.take("one", due), mail.drafts.take("two", due));
+    let one = claim("one");
+    let two = claim("two");
+    let (first, second) = tokio::join!(mail.drafts.take(&one, due), mail.drafts.take(&two, due));
     let taken: Vec<_> = [first.unwrap(), second.unwrap()]
         .into_iter()
         .flatten()
@@ -74,16 +84,25 @@ async fn retried_draft_waits_for_its_next_attempt() {
     let mail = mail().await;
     schedule(&mail, "ada@example.org", later()).await;
     let now = later() + 1.minute();
-    let draft = mail.drafts.take("one", now).await.unwrap().unwrap();
+    let draft = mail.drafts.take(&claim("one"), now).await.unwrap().unwrap();
     let again = Outcome::Again {
         due: now + 1.minute(),
         why: "451".into(),
     };
-    mail.drafts.settle(&draft, "one", &again).await.unwrap();
-    assert!(mail.drafts.take("one", now).await.unwrap().is_none());
+    mail.drafts
+        .settle(&draft, &claim("one"), &again)
+        .await
+        .unwrap();
+    assert!(
+        mail.drafts
+            .take(&claim("one"), now)
+            .await
+            .unwrap()
+            .is_none()
+    );
     assert_eq!(
         mail.drafts
-            .take("one", now + 2.minutes())
+            .take(&claim("one"), now + 2.minutes())
             .await
             .unwrap()
             .unwrap()
@@ -98,28 +117,33 @@ async fn draft_interrupted_while_sending_is_unknown() {
     let mail = mail().await;
     schedule(&mail, "ada@example.org", later()).await;
     let now = later() + 1.minute();
-    let draft = mail.drafts.take("dead", now).await.unwrap().unwrap();
-    let recovered = mail.drafts.recover("new").await.unwrap();
+    let draft = mail
+        .drafts
+        .take(&claim("dead"), now)
+        .await
+        .unwrap()
+        .unwrap();
+    let recovered = mail.drafts.recover(&claim("new"), now, true).await.unwrap();
     assert_eq!(
         recovered.iter().map(|draft| draft.id).collect::<Vec<_>>(),
         [draft.id]
     );
     assert!(
         mail.drafts
-            .take("new", now + 24.hours())
+            .take(&claim("new"), now + 24.hours())
             .await
             .unwrap()
             .is_none()
     );
     // The first worker was still alive and stores the real outcome.
     mail.drafts
-        .settle(&draft, "dead", &Outcome::Sent("250".into()))
+        .settle(&draft, &claim("dead"), &Outcome::Sent("250".into()))
         .await
         .unwrap();
     assert_eq!(mail.drafts.list().await.unwrap()[0].state, "sent");
     // A claim of another worker changes nothing.
     mail.drafts
-        .settle(&draft, "other", &Outcome::Failed("no".into()))
+        .settle(&draft, &claim("other"), &Outcome::Failed("no".into()))
         .await
         .unwrap();
     assert_eq!(mail.drafts.list().await.unwrap()[0].state, "sent");

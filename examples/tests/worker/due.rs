@@ -8,11 +8,11 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 use tool_core::jiff::{Timestamp, ToSpan};
 
-fn draft(to: &str) -> Value {
+pub(crate) fn draft(to: &str) -> Value {
     json!({"to": to, "subject": "Reminder", "body": "It begins.", "send_at": Timestamp::now() + 1.second()})
 }
 
-fn states(home: &Home) -> Vec<Value> {
+pub(crate) fn states(home: &Home) -> Vec<Value> {
     home.json(&["drafts"])
         .into_iter()
         .map(|draft| draft["state"].clone())
@@ -20,7 +20,7 @@ fn states(home: &Home) -> Vec<Value> {
 }
 
 /// An SMTP server that accepts a message and then does not answer.
-fn silent_at_the_end() -> (u16, std::sync::mpsc::Receiver<TcpStream>) {
+pub(crate) fn silent_at_the_end() -> (u16, std::sync::mpsc::Receiver<TcpStream>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let (told, ends) = std::sync::mpsc::channel();

@@ -27,6 +27,8 @@ fn program() -> &'static PathBuf {
 /// A folder with a database, and the environment of the worker.
 pub(crate) struct Home {
     pub(crate) dir: TempDir,
+    /// True if `WORKER_DATABASE` names the database.
+    is_named: bool,
     settings: Vec<(&'static str, String)>,
 }
 
@@ -34,6 +36,7 @@ impl Home {
     pub(crate) fn new() -> Self {
         Self {
             dir: tempfile::tempdir().unwrap(),
+            is_named: false,
             settings: Vec::new(),
         }
     }
@@ -48,6 +51,15 @@ impl Home {
             ("WORKER_RETRY_SECONDS", "1".to_owned()),
         ];
         home
+    }
+
+    /// Several workers share a database of PostgreSQL.
+    pub(crate) fn in_postgres(mut self, url: &str) -> Self {
+        self.is_named = true;
+        self.set("WORKER_DATABASE", url);
+        self.set("WORKER_SIGNING_KEY", "5a".repeat(32));
+        self.set("TOOL_SECRETS_KEYS", format!("first:{}", "c3".repeat(32)));
+        self
     }
 
     pub(crate) fn set(&mut self, name: &'static str, value: impl Into<String>) {
@@ -78,9 +90,11 @@ impl Home {
         ] {
             command.env_remove(name);
         }
+        command.env_remove("WORKER_DATABASE");
+        if !self.is_named {
+            command.arg("--db").arg(self.database());
+        }
         command
-            .arg("--db")
-            .arg(self.database())
             .args(arguments)
             .envs(self.settings.iter().map(|(k, v)| (k, v)));
         command

@@ -52,6 +52,7 @@ fn read(provider: Provider, message: &Value) -> Message {
             reply: true,
             parts: shown.is_some(),
             is_text: shown.is_none(),
+            goes_on: false,
         };
         let (call_id, tool) = (
             text(&message["id"]).to_owned(),

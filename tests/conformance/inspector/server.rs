@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::time::Duration;
 use tool_adapters::inspector::Inspector;
-use tool_core::session::{CapScope, Model, ModelRequest, ModelStep};
+use tool_core::session::{CapScope, CircuitBreaker, LimitScope, Model, ModelRequest, ModelStep};
 use tool_core::trace::{self, Collector, Cost, SpanKind, in_scope};
 use tool_core::{
     Content, FunctionTool, Intent, Mode, Policy, RawTool, RunContext, Runtime, Timestamp, ToolCall,
@@ -165,7 +165,13 @@ fn measure_moisture(
     threshold * depth
 }
 
-async fn answer(_: Value, _: &RunContext) -> Result<Value, ToolError> {
+/// The text of a call of a raw tool that fails.
+const FAILING: &str = "fail";
+
+async fn answer(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
+    if arguments["text"] == FAILING {
+        return Err(ToolError::transient("the service is down"));
+    }
     Ok(json!("done"))
 }
 
@@ -224,6 +230,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .max_calls(Some(8))
         .max_cost(CapScope::Turn, Some(Cost::micros(10_000)));
     let policy = policy.max_time(CapScope::Session, Some(Duration::from_mins(1)));
+    let breaker = CircuitBreaker::new(1).pause(Duration::from_hours(1));
+    let policy = policy.circuit_breaker(LimitScope::tool("work_0998"), breaker);
     let runtime = Runtime::builder(tools).policy(policy).build()?;
     // Calls of the program itself, which the page has not made.
     let session = runtime
@@ -233,6 +241,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let event = json!({"title": "Cake", "start_time": "2026-01-31T09:00:00Z", "place": "Video"});
     let calls = ["call_1", "call_2"].map(|id| ToolCall::new(id, "create_event", event.to_string()));
     session.call_all(calls).await;
+    // The first one opens a circuit breaker, and the second one is refused by it.
+    for id in ["call_3", "call_4"] {
+        let failing = ToolCall::new(id, "work_0998", json!({"text": FAILING, "count": 1}));
+        session.call(failing).await;
+    }
     let inspector = Inspector::new(&runtime).model(Echo);
     // The page of a gateway has no calls without a session.
     let is_governed = std::env::args().nth(1).as_deref() == Some("sessions-only");

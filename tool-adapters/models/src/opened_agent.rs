@@ -210,6 +210,8 @@ mod tests {
     struct Host {
         store: Arc<MemoryStore>,
         policy: Policy,
+        /// True if calls go on in the background after their first update.
+        background: bool,
     }
 
     impl Host {
@@ -217,6 +219,7 @@ mod tests {
             Self {
                 store: Arc::new(MemoryStore::new()),
                 policy: Policy::text(),
+                background: false,
             }
         }
 
@@ -249,7 +252,15 @@ mod tests {
                 .signing_key([7; 32])
                 .build()
                 .expect("builds");
-            let session = move || runtime.session(ID, Mode::Text).principal("user:7");
+            let background = self.background;
+            let session = move || {
+                let session = runtime.session(ID, Mode::Text).principal("user:7");
+                if background {
+                    session.background_answers()
+                } else {
+                    session
+                }
+            };
             AgentLoop::open(histories, ID, session, script).await
         }
 
@@ -350,6 +361,32 @@ mod tests {
 
         let reply = agent.resume().await;
         assert_eq!(reply.text.as_deref(), Some("I do not know."));
+    }
+
+    #[tokio::test]
+    async fn a_background_call_of_a_killed_process_is_told_once() {
+        let host = Host {
+            background: true,
+            ..Host::new()
+        };
+        let pay = call("c1", "pay", json!({}));
+        let mut agent = host
+            .open(ScriptedModel::new().calls([pay]).says("Paying."))
+            .await;
+        let _ = agent.prompt("Pay.").await;
+        // A process that is killed drops nothing.
+        std::mem::forget(agent);
+
+        for _ in 0..2 {
+            let mut next = host.open(ScriptedModel::new().says("I do not know.")).await;
+            let _ = next.prompt("Did you?").await;
+        }
+        let stored = host.stored().await;
+        let told = stored.iter().filter(|message| match message {
+            Message::User(said) => said.text().contains("its outcome is unknown"),
+            _ => false,
+        });
+        assert_eq!(told.count(), 1, "{stored:?}");
     }
 
     #[tokio::test]
@@ -664,6 +701,7 @@ mod tests {
                 reply: true,
                 parts: false,
                 is_text: true,
+                goes_on: false,
             },
         };
         let step = Message::Assistant {

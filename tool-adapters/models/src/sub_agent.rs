@@ -331,6 +331,7 @@ fn refusal(message: &str) -> ModelResult {
         reply: true,
         parts: false,
         is_text: true,
+        goes_on: false,
     }
 }
 

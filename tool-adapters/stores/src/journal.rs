@@ -154,17 +154,14 @@ impl Journal for FileJournal {
         let entry = entry.map_err(|error| {
             JournalError::with_source("failed to write an entry as JSON", error)
         })?;
-        let (session, call_id) = (call.session.clone(), call.call_id.clone());
-        let (at, harmless) = (call.started_at.as_millisecond(), call.harmless);
-        self.request(Request::Started {
-            session,
-            call_id,
-            at,
-            harmless,
+        let request = Request::Started {
+            call: Box::new(call.clone()),
             entry,
-        })
-        .await?;
-        Ok(JournalStart::Recorded)
+        };
+        let known = self.request(request).await?.pop();
+        Ok(known.map_or(JournalStart::Recorded, |known| {
+            JournalStart::Known(Box::new(known))
+        }))
     }
 
     async fn finished(
@@ -204,10 +201,8 @@ impl Drop for FileJournal {
 /// A request to the writer thread.
 enum Request {
     Started {
-        session: String,
-        call_id: String,
-        at: i64,
-        harmless: bool,
+        call: Box<JournalEntry>,
+        /// The call as JSON.
         entry: String,
     },
     Finished {
@@ -282,15 +277,8 @@ impl Writer {
     fn answer(&mut self, queued: Vec<QueuedRequest>) {
         let (requests, senders): (Vec<_>, Vec<_>) = queued.into_iter().unzip();
         let is_overdue = self.unflushed.is_some_and(|since| since.elapsed() >= FLUSH);
-        let is_durable = |request: &Request| {
-            matches!(
-                request,
-                Request::Started {
-                    harmless: false,
-                    ..
-                }
-            )
-        };
+        let is_durable =
+            |request: &Request| matches!(request, Request::Started { call, .. } if !call.harmless);
         let durable = is_overdue || requests.iter().any(is_durable);
         // A caller that is gone needs no answer.
         match self.transact(&requests, durable, PRUNE) {
@@ -402,24 +390,11 @@ impl<'t> Tables<'t> {
         number: u64,
     ) -> Result<Vec<RecoveredCall>, redb::Error> {
         match request {
-            Request::Started {
-                session,
-                call_id,
-                at,
-                entry,
-                ..
-            } => {
-                let key = (session.as_str(), call_id.as_str(), self.run);
-                let earlier = self
-                    .calls
-                    .insert(key, (*at, number, entry.as_str()))?
-                    .map(|row| row.value().0);
-                if let Some(earlier) = earlier {
-                    // The response belongs to an earlier call of the same id.
-                    self.responses.remove(key)?;
-                    self.ages.remove((earlier, key.0, key.1, key.2))?;
+            Request::Started { call, entry } => {
+                if let Some(known) = self.of_same_approval(call)? {
+                    return Ok(vec![known]);
                 }
-                self.ages.insert((*at, key.0, key.1, key.2), ())?;
+                self.start(call, entry, number)?;
             }
             Request::Finished {
                 session,
@@ -443,6 +418,54 @@ impl<'t> Tables<'t> {
             }
         }
         Ok(Vec::new())
+    }
+
+    /// Records a call, in place of one that this run has recorded with its id.
+    fn start(&mut self, call: &JournalEntry, entry: &str, number: u64) -> Result<(), redb::Error> {
+        let key = (call.session.as_str(), call.call_id.as_str(), self.run);
+        let at = call.started_at.as_millisecond();
+        let earlier = self.calls.insert(key, (at, number, entry))?;
+        let earlier = earlier.map(|row| row.value().0);
+        if let Some(earlier) = earlier {
+            // The response belongs to an earlier call of the same id.
+            self.responses.remove(key)?;
+            self.ages.remove((earlier, key.0, key.1, key.2))?;
+        }
+        self.ages.insert((at, key.0, key.1, key.2), ())?;
+        Ok(())
+    }
+
+    /// Returns the call of any run under the approval of a call that is about to start.
+    fn of_same_approval(&self, call: &JournalEntry) -> Result<Option<RecoveredCall>, redb::Error> {
+        if call.approval.is_none() {
+            return Ok(None);
+        }
+        let session = call.session.as_str();
+        let id = call.call_id.as_str();
+        for row in self
+            .calls
+            .range((session, id, 0)..=(session, id, u64::MAX))?
+        {
+            let (key, value) = row?;
+            let known = self.recovered(key.value(), value.value().2)?;
+            if known.entry.has_approval_of(call) {
+                return Ok(Some(known));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a call with its response.
+    fn recovered(&self, key: CallKey, entry: &str) -> Result<RecoveredCall, redb::Error> {
+        let invalid = |error| {
+            redb::Error::Corrupted(format!("failed to read an entry of the journal: {error}"))
+        };
+        let entry = serde_json::from_str(entry).map_err(invalid)?;
+        let response = self.responses.get(key)?;
+        Ok(RecoveredCall {
+            response: response.map(|text| text.value().to_owned()),
+            ..RecoveredCall::new(entry)
+        })
     }
 
     fn calls_of(&self, session: &str) -> Result<Vec<StoredCall>, redb::Error> {
@@ -469,29 +492,9 @@ impl<'t> Tables<'t> {
         let mut calls = self.calls_of(session)?;
         calls.retain(|call| call.run != self.run);
         calls.sort_by_key(|call| (call.run, call.number));
-        let recovered = calls.into_iter().map(
-            |StoredCall {
-                 call_id,
-                 run,
-                 entry,
-                 ..
-             }| {
-                let invalid = |error| {
-                    redb::Error::Corrupted(format!(
-                        "failed to read an entry of the journal: {error}"
-                    ))
-                };
-                let entry = serde_json::from_str(&entry).map_err(invalid)?;
-                let response = self
-                    .responses
-                    .get((session, &*call_id, run))?
-                    .map(|text| text.value().to_owned());
-                Ok(RecoveredCall {
-                    response,
-                    ..RecoveredCall::new(entry)
-                })
-            },
-        );
+        let recovered = calls
+            .iter()
+            .map(|call| self.recovered((session, &call.call_id, call.run), &call.entry));
         recovered.collect()
     }
 

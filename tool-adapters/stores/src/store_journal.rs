@@ -45,7 +45,8 @@ pub(crate) struct JournalOptions {
 
 /// The place in which a store keeps the calls of a journal.
 pub(crate) trait JournaledCalls: Clone + Send + Sync + 'static {
-    /// Records a call, unless another process has recorded one with its id which it does not replace.
+    /// Records a call, unless another process has recorded one with its id which it does not replace,
+    /// or any process one under its approval.
     fn start(
         &self,
         options: &JournalOptions,
@@ -90,11 +91,11 @@ pub(crate) enum StartedCall {
     Recorded,
     /// Another process is running a call with its id.
     Running,
-    /// Another process has recorded a call with its id.
+    /// Another process has recorded a call with its id, or any process one under its approval.
     Known(KnownCall),
 }
 
-/// A call of another process, as the store has it.
+/// A call that is recorded, as the store has it.
 pub(crate) struct KnownCall {
     pub(crate) entry: String,
     pub(crate) response: Option<String>,
@@ -112,11 +113,19 @@ impl StartedCall {
 }
 
 impl KnownCall {
+    /// Returns true if a call that is about to start is under the approval of this one.
+    pub(crate) fn has_approval_of(&self, call: &JournalEntry) -> Result<bool, StoreError> {
+        Ok(call.approval.is_some() && call.has_approval_of(&self.entry()?))
+    }
+
+    fn entry(&self) -> Result<JournalEntry, StoreError> {
+        serde_json::from_str(&self.entry)
+            .map_err(|_| StoreError::new("the store holds an invalid entry of the journal"))
+    }
+
     fn read(self) -> Result<RecoveredCall, StoreError> {
-        let entry = serde_json::from_str(&self.entry)
-            .map_err(|_| StoreError::new("the store holds an invalid entry of the journal"))?;
         Ok(RecoveredCall {
-            entry,
+            entry: self.entry()?,
             response: self.response,
             number: self.number,
         })

@@ -107,6 +107,9 @@ pub(crate) struct OptionalMeta {
     /// True if the call did not run because another process is running it.
     #[serde(skip)]
     pub(crate) runs_elsewhere: bool,
+    /// True if the response is the first update of a call, which goes on in the background.
+    #[serde(skip)]
+    pub(crate) goes_on: bool,
     /// The agent to which the conversation is handed. It is not read back, so that no other server
     /// names it.
     #[serde(skip)]

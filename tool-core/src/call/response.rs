@@ -292,6 +292,12 @@ impl ToolResponse {
         optional.is_some_and(|optional| optional.runs_elsewhere)
     }
 
+    /// Returns true for the first update of a call that goes on in the background.
+    fn goes_on(&self) -> bool {
+        let optional = self.meta.optional.as_deref();
+        optional.is_some_and(|optional| optional.goes_on)
+    }
+
     pub(crate) fn optional_meta(&mut self) -> &mut OptionalMeta {
         self.meta.optional.get_or_insert_default()
     }
@@ -349,6 +355,10 @@ pub struct ModelResult {
     /// True if the text is not JSON: a text result, an error's message, or an empty text.
     #[serde(default)]
     pub is_text: bool,
+    /// True if the text is the first update of a call that went on in the background. Its end follows
+    /// in a note.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub goes_on: bool,
 }
 
 impl ModelResult {
@@ -407,6 +417,7 @@ impl ToolResponse {
             reply: is_error || kind != OutputKind::Stop,
             parts,
             is_text,
+            goes_on: self.goes_on(),
         }
     }
 

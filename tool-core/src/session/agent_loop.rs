@@ -3,6 +3,7 @@
 use crate::call::{ErrorBody, ErrorKind, OutputKind, ToolCall, ToolError, ToolResponse};
 use crate::session::agent_event::AgentEvent;
 use crate::session::answer_form::{AnswerForm, FormVerdict};
+use crate::session::background_ends::earlier_background_ends;
 use crate::session::drain_switch::{ReplyInProgress, process_ending};
 use crate::session::durable_steps::{
     DurableSteps, RecordedResponse, record, record_response, record_verdict, recorded_error,
@@ -32,6 +33,7 @@ use crate::session::said_text::SaidText;
 use crate::session::unmade_calls::{
     cancelled, name_of_limit, not_stored, refusal_of_calls, refused_unread,
 };
+use crate::session::updates::BackgroundAnswer;
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
 use crate::trace::{Redaction, TokenUsage};
@@ -192,6 +194,7 @@ pub(crate) async fn reply<M: Model>(
         Ok(message) => message,
         Err(finish) => return open.end(finish).await,
     };
+    open.note_earlier_background_ends().await;
     open.note_background_answers();
     if !message.is_blank() {
         open.history.push(Message::User(message));
@@ -344,13 +347,30 @@ impl OpenReply<'_> {
         if self.history.has_drafts() {
             return;
         }
-        for answer in self
-            .session
-            .background()
-            .into_iter()
-            .flat_map(|answers| answers.take())
-        {
-            if let Some(note) = answer.note() {
+        let answers = self.session.background();
+        let answers = answers.map_or_else(Vec::new, |answers| answers.take());
+        self.note_late_answers(answers);
+    }
+
+    /// Tells the model of calls that went on in the background of another process. An engine would have to record what the journal knows,
+    /// and it runs no calls in the background.
+    async fn note_earlier_background_ends(&mut self) {
+        if self.steps.is_some() {
+            return;
+        }
+        let ends = earlier_background_ends(self.session, self.history.messages()).await;
+        self.note_late_answers(ends);
+    }
+
+    fn note_late_answers(&mut self, answers: Vec<BackgroundAnswer>) {
+        for answer in answers {
+            // The conversation has the end of each call, also of one that wants no reply: a call without
+            // an end counts as lost.
+            let end = || answer.is_end.then(|| answer.end_note());
+            let note = answer.note().or_else(end);
+            // Another process may have told the end from the journal.
+            let is_new = |note: &String| !(answer.is_end && self.has_note(note));
+            if let Some(note) = note.filter(is_new) {
                 self.history.push(Message::user(note));
             }
             if let Some(events) = &self.events {
@@ -364,6 +384,12 @@ impl OpenReply<'_> {
                 self.reply.responses.push(answer.response);
             }
         }
+    }
+
+    fn has_note(&self, note: &str) -> bool {
+        let is_note =
+            |message: &Message| matches!(message, Message::User(said) if said.text() == note);
+        self.history.messages().iter().any(is_note)
     }
 
     fn may_call(&self) -> bool {

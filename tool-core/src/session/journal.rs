@@ -46,6 +46,9 @@ use thiserror::Error;
 /// impl Journal for CallTable {
 ///     async fn started(&self, call: &JournalEntry) -> Result<JournalStart, JournalError> {
 ///         let mut rows = self.rows.lock().map_err(|_| JournalError::new("the table is poisoned"))?;
+///         if let Some(known) = self.earlier.iter().chain(&*rows).find(|row| row.entry.has_approval_of(call)) {
+///             return Ok(JournalStart::Known(Box::new(known.clone())));
+///         }
 ///         rows.retain(|row| (&row.entry.session, &row.entry.call_id) != (&call.session, &call.call_id));
 ///         rows.push(RecoveredCall::new(call.clone()));
 ///         Ok(JournalStart::Recorded)
@@ -80,7 +83,7 @@ use thiserror::Error;
 /// # let entry = JournalEntry {
 /// #     session: "chat-42".into(), call_id: "call_1".into(), tool: "pay".into(), arguments: r#"{"cents":900}"#.into(), turn: 1,
 /// #     idempotency_key: "key".into(), started_at: "2026-11-25T12:00:00Z".parse()?, harmless: false, time_limit_ms: 30_000,
-/// #     replaces: None, seal: None,
+/// #     replaces: None, approval: None, seal: None,
 /// # };
 /// # let table = CallTable { earlier: vec![RecoveredCall::new(entry)], ..CallTable::default() };
 /// # let tools = ToolContext::builder().with(pay).build()?;
@@ -102,6 +105,11 @@ pub trait Journal: Send + Sync + 'static {
     /// this session and id, and returns what it knows of that call. Only if the entry
     /// [`replaces`](JournalEntry::replaces) exactly that record, it is replaced. Of two processes
     /// that record a call at once, one learns of the other.
+    ///
+    /// No journal replaces a call by one [under the same approval](JournalEntry::has_approval_of),
+    /// whichever process has recorded it, and whatever the entry replaces: it records nothing, and
+    /// returns the call. So an approval runs one call, even if a store of sessions has forgotten that
+    /// it was used.
     fn started(
         &self,
         call: &JournalEntry,
@@ -178,10 +186,24 @@ pub struct JournalEntry {
     /// this one replaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<u64>,
+    /// The id of the approval under which the call runs. `None` for a call that no person was asked
+    /// about, and for a harmless one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<String>,
     /// A proof that the other fields are as the host's runtime has written them, if the runtime has a
     /// [signing key](super::RuntimeBuilder::signing_key).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<String>,
+}
+
+impl JournalEntry {
+    /// Returns true if both are calls under one approval, with the same session and id. For journals.
+    pub fn has_approval_of(&self, other: &Self) -> bool {
+        self.approval.is_some()
+            && self.approval == other.approval
+            && self.session == other.session
+            && self.call_id == other.call_id
+    }
 }
 
 /// The answer of a journal to a call that is about to run.
@@ -191,11 +213,12 @@ pub enum JournalStart {
     Recorded,
     /// Another process is running a call with this id.
     Running,
-    /// Another process has recorded a call with this id, and does not run it any more.
+    /// Another process has recorded a call with this id, or this or another process one under the
+    /// same approval, and does not run it any more.
     Known(Box<RecoveredCall>),
 }
 
-/// A call that another process has recorded.
+/// A call that a journal has recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecoveredCall {
     /// The call.

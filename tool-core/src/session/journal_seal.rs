@@ -87,13 +87,14 @@ fn with_parts<T>(entry: &JournalEntry, work: impl FnOnce(&[&str]) -> T) -> T {
         harmless,
         time_limit_ms,
         replaces: _,
+        approval,
         seal: _,
     } = entry;
     let turn = turn.to_string();
     let started_at = started_at.to_string();
     let time_limit = time_limit_ms.to_string();
     let harmless = if *harmless { "harmless" } else { "" };
-    work(&[
+    let mut parts = vec![
         session,
         call_id,
         tool,
@@ -103,5 +104,8 @@ fn with_parts<T>(entry: &JournalEntry, work: impl FnOnce(&[&str]) -> T) -> T {
         &started_at,
         harmless,
         &time_limit,
-    ])
+    ];
+    // An entry that was written before entries had approvals stays genuine.
+    parts.extend(approval.as_deref());
+    work(&parts)
 }

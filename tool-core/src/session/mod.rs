@@ -9,6 +9,7 @@ pub(crate) mod answer_form;
 pub(crate) mod approval_requests;
 pub(crate) mod approvals;
 pub(crate) mod audit;
+pub(crate) mod background_ends;
 pub(crate) mod builder;
 pub(crate) mod calls_in_progress;
 pub(crate) mod caps;

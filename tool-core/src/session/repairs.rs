@@ -439,6 +439,7 @@ fn write_step(
                 reply: true,
                 parts: false,
                 is_text: true,
+                goes_on: false,
             },
         };
         written.push(Message::Result {
@@ -554,6 +555,7 @@ mod tests {
             reply: true,
             parts: false,
             is_text: false,
+            goes_on: false,
         };
         Message::Result {
             call_id: id.to_owned(),
@@ -606,6 +608,7 @@ mod tests {
             reply: true,
             parts: true,
             is_text: false,
+            goes_on: false,
         };
         let orphan = Message::Result {
             call_id: "1".to_owned(),

@@ -62,6 +62,24 @@ pub(crate) fn lost_call(session: &SessionInner, call: &ToolCall) -> ToolResponse
     ToolResponse::refused(call, error, CallInstant::now())
 }
 
+/// Returns the response to a call that went on in the background, and whose end no process knows.
+pub(crate) fn lost_background_call(session: &SessionInner, call: &ToolCall) -> ToolResponse {
+    let harmless = is_harmless(session, call);
+    let name = call.name().escape_debug();
+    let message = if harmless {
+        format!(
+            "`{name}` went on in the background, and its result is lost; call it again if you need it"
+        )
+    } else {
+        format!(
+            "`{name}` went on in the background, and its result is lost; it is unknown whether the call took effect, and it was not \
+             made again. Find out, and make the call again only if it did not."
+        )
+    };
+    let error = ToolError::unknown(message).partial_side_effects(!harmless);
+    ToolResponse::refused(call, error, CallInstant::now())
+}
+
 /// Returns the response to a call whose step could not be stored.
 #[cold]
 pub(crate) fn not_stored(call: &ToolCall) -> ToolResponse {

@@ -194,6 +194,11 @@ impl BackgroundAnswer {
         let note = if self.is_end { ended_note } else { update_note };
         (!is_stop).then(|| note(&self.call_id, &self.response))
     }
+
+    /// Returns the note about the end of the call, also if its tool wants no reply.
+    pub(crate) fn end_note(&self) -> String {
+        ended_note(&self.call_id, &self.response)
+    }
 }
 
 /// The further answers of calls in the background, until a loop tells the model.
@@ -206,9 +211,17 @@ pub(crate) struct BackgroundAnswers {
 #[derive(Default)]
 struct WaitingAnswers {
     answers: VecDeque<BackgroundAnswer>,
-    /// The calls that were answered, and whose ends were not taken.
-    open: usize,
+    /// The ids of the calls that were answered, and whose ends were not taken.
+    open: Vec<String>,
     updates: usize,
+}
+
+impl WaitingAnswers {
+    fn close(&mut self, call_id: &str) {
+        if let Some(at) = self.open.iter().position(|id| id == call_id) {
+            self.open.swap_remove(at);
+        }
+    }
 }
 
 /// The most calls of a session that go on after their answer. Of further ones the model reads the
@@ -220,18 +233,23 @@ const MAX_UPDATES: usize = 1_000;
 
 impl BackgroundAnswers {
     /// Returns true if one more call may be answered before its end.
-    pub(crate) fn begin(&self) -> bool {
+    pub(crate) fn begin(&self, call_id: &str) -> bool {
         let mut waiting = self.waiting.lock();
-        if waiting.open == MAX_OPEN {
+        if waiting.open.len() == MAX_OPEN {
             return false;
         }
-        waiting.open += 1;
+        waiting.open.push(call_id.to_owned());
         true
     }
 
     /// Takes back a beginning whose answer reached no caller.
-    pub(crate) fn withdraw(&self) {
-        self.waiting.lock().open -= 1;
+    pub(crate) fn withdraw(&self, call_id: &str) {
+        self.waiting.lock().close(call_id);
+    }
+
+    /// Returns true if the call goes on in this process, or if its end waits to be taken.
+    pub(crate) fn has_open(&self, call_id: &str) -> bool {
+        self.waiting.lock().open.iter().any(|id| id == call_id)
     }
 
     pub(crate) fn push(&self, answer: BackgroundAnswer) {
@@ -252,13 +270,11 @@ impl BackgroundAnswers {
     pub(crate) fn take(&self) -> Vec<BackgroundAnswer> {
         let mut waiting = self.waiting.lock();
         waiting.updates = 0;
-        let ends = waiting
-            .answers
-            .iter()
-            .filter(|answer| answer.is_end)
-            .count();
-        waiting.open -= ends;
-        std::mem::take(&mut waiting.answers).into()
+        let answers = std::mem::take(&mut waiting.answers);
+        for end in answers.iter().filter(|answer| answer.is_end) {
+            waiting.close(&end.call_id);
+        }
+        answers.into()
     }
 
     /// Waits until there is an answer to take.

@@ -468,7 +468,7 @@ async fn model_learns_the_result_in_the_next_step() {
 
 // L24
 #[tokio::test(start_paused = true)]
-async fn end_of_a_tool_that_wants_no_reply_needs_no_note() {
+async fn end_of_a_tool_that_wants_no_reply_is_noted() {
     let session = session().await;
     let mut model = ScriptedModel::new()
         .calls([ToolCall::new("c1", "wander", "{}")])
@@ -478,7 +478,9 @@ async fn end_of_a_tool_that_wants_no_reply_needs_no_note() {
     let _ = session.reply(&mut model, &mut history, "Wander.").await;
     ms(100).await;
     let _ = session.reply(&mut model, &mut history, "Well?").await;
-    assert_eq!(told(history.messages()), ["Wander.", "Well?"]);
+    let end =
+        "[Note by the application, not said by the user] The call `c1` of `wander` has ended.";
+    assert_eq!(told(history.messages()), ["Wander.", end, "Well?"]);
 }
 
 // L24

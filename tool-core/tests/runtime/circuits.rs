@@ -242,9 +242,21 @@ async fn metrics_list_the_circuits() {
     assert_eq!((circuit.opened, circuit.refused), (1, 2));
     assert_eq!(metrics.tools["look_up"].refusals["TRANSIENT"], 2);
     let labels = r#"{scope="tool",name="look_up"}"#;
+    let text = metrics.prometheus();
+    for sample in ["tool_circuit_open", "tool_circuit_half_open"] {
+        let value = u8::from(sample == "tool_circuit_open");
+        assert!(
+            text.contains(&format!("{sample}{labels} {value}\n")),
+            "{text}"
+        );
+    }
+
+    ms(60_000).await;
+    let metrics = runtime.metrics();
+    assert_eq!(metrics.circuits[0].state, CircuitState::HalfOpen);
+    let text = metrics.prometheus();
     assert!(
-        metrics
-            .prometheus()
-            .contains(&format!("tool_circuit_open{labels} 1\n"))
+        text.contains(&format!("tool_circuit_half_open{labels} 1\n")),
+        "{text}"
     );
 }

@@ -58,6 +58,8 @@ pub(crate) struct Manners {
     loses_turn: AtomicU64,
     /// Fails when it is asked for a permit.
     loses_permits: AtomicBool,
+    /// Forgets that approvals were used, as after a failover.
+    revives_approvals: AtomicBool,
 }
 
 impl Manners {
@@ -67,6 +69,10 @@ impl Manners {
 
     pub(crate) fn loses_permits(&self, yes: bool) {
         self.loses_permits.store(yes, Ordering::SeqCst);
+    }
+
+    pub(crate) fn revives_approvals(&self, yes: bool) {
+        self.revives_approvals.store(yes, Ordering::SeqCst);
     }
 
     fn check(&self, tool: &str) {
@@ -184,6 +190,9 @@ impl SessionRecord for OddRecord {
     }
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
+        if self.1.revives_approvals.load(Ordering::SeqCst) {
+            return Ok(self.0.pending(id).await?.is_some());
+        }
         self.0.consume(id).await
     }
 

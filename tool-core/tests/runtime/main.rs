@@ -13,6 +13,7 @@ mod support_log;
 mod approvals;
 mod audit;
 mod background;
+mod background_ends;
 mod budgets;
 mod cancel;
 mod caps;

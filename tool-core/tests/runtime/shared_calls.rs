@@ -1,10 +1,12 @@
 //! Calls of a session that two processes have open, with a journal that they share.
 
+use crate::hostile_store::Odd;
 use crate::shared_journal::SharedJournal;
 use crate::support::{Counter, kind, tools};
 use crate::support_b::{answer, begin, ms};
-use std::sync::Arc;
-use tool_core::session::{MemoryStore, RecoveredCall};
+use std::time::Duration;
+use tokio::time::timeout;
+use tool_core::session::{Decision, RecoveredCall};
 use tool_core::{ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolResponse, toolset};
 
 #[derive(Clone, Default)]
@@ -33,6 +35,14 @@ impl Bank {
         self.0.add()
     }
 
+    /// Pay slowly, once a person has approved it.
+    #[tool(category = "action", confirm)]
+    async fn pay_approved_slowly(&self, amount: u32) -> u32 {
+        let number = self.0.add();
+        ms(u64::from(amount)).await;
+        number
+    }
+
     /// Look at the balance.
     #[tool(category = "retrieval")]
     async fn balance(&self) -> u32 {
@@ -46,7 +56,7 @@ impl Bank {
 #[derive(Default)]
 struct Office {
     bank: Bank,
-    store: Arc<MemoryStore>,
+    store: Odd,
     journal: SharedJournal,
 }
 
@@ -65,7 +75,7 @@ impl Office {
         let journal = self.journal.another_process();
         let mut builder = Runtime::builder(tools![self.bank.clone()])
             .policy(Policy::text().max_calls(Some(2)))
-            .store(Arc::clone(&self.store))
+            .store(self.store.clone())
             .journal(journal.same_process());
         if let Some(key) = key {
             builder = builder.signing_key(key);
@@ -187,6 +197,75 @@ async fn approved_call_that_has_run_is_not_asked_for_again() {
 
     let again = other.call("pay_approved", "{}").await;
     assert_eq!(again.data_json(), Some("1"), "{again}");
+}
+
+impl Process {
+    /// Asks for a payment, and returns the token under which it waits.
+    async fn asks(&self, tool: &str, arguments: &str) -> String {
+        let asked = self.call(tool, arguments).await;
+        let confirmation = asked.meta().confirmation().expect("a person is asked");
+        confirmation.token.clone()
+    }
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn approval_that_its_store_forgot_runs_one_call_of_a_process() {
+    let office = Office::default();
+    office.store.manners.revives_approvals(true);
+    let one = office.process().await;
+    let token = one.asks("pay_approved", "{}").await;
+    assert_eq!(one.session.approve(&token).await.data_json(), Some("1"));
+
+    let again = one.session.approve(&token).await;
+    assert_eq!(again.data_json(), Some("1"), "{again}");
+    assert_eq!(office.bank.0.get(), 1);
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn approval_that_came_back_twice_runs_one_call_elsewhere() {
+    let office = Office::default();
+    office.store.manners.revives_approvals(true);
+    let one = office.process().await;
+    let other = office.process().await;
+    let token = one.asks("pay_approved", "{}").await;
+    for process in [&one, &other, &other, &one] {
+        let response = process.session.approve(&token).await;
+        assert_eq!(response.data_json(), Some("1"), "{response}");
+    }
+    assert_eq!(office.bank.0.get(), 1);
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn forgotten_approval_with_other_arguments_runs_no_second_call() {
+    let office = Office::default();
+    office.store.manners.revives_approvals(true);
+    let one = office.process().await;
+    let token = one.asks("pay_approved_slowly", r#"{"amount": 1}"#).await;
+    assert!(one.session.approve(&token).await.is_ok());
+
+    let decision = Decision::approve(&token).with_arguments(r#"{"amount": 2}"#);
+    let again = one.session.decide(&decision, None).await;
+    assert_eq!(again.data_json(), Some("1"), "{again}");
+}
+
+// T14
+#[tokio::test(start_paused = true)]
+async fn forgotten_approval_of_an_unended_call_is_unknown() {
+    let office = Office::default();
+    office.store.manners.revives_approvals(true);
+    let one = office.process().await;
+    let token = one
+        .asks("pay_approved_slowly", r#"{"amount": 3600000}"#)
+        .await;
+    let abandoned = timeout(Duration::from_secs(1), one.session.approve(&token)).await;
+    assert!(abandoned.is_err());
+
+    let again = one.session.approve(&token).await;
+    assert_eq!(kind(&again), Some(ErrorKind::Unknown), "{again}");
+    assert_eq!(office.bank.0.get(), 1);
 }
 
 #[tokio::test(start_paused = true)]

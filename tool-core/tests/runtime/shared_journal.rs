@@ -85,8 +85,10 @@ impl Journal for SharedJournal {
             .position(|row| row.is(&call.session, &call.call_id));
         if let Some(at) = at {
             let row = &book.rows[at];
-            if row.process != self.process && call.replaces != Some(row.call.number) {
-                if book.is_running(row) {
+            let is_own = row.process == self.process;
+            let is_replaced = is_own || call.replaces == Some(row.call.number);
+            if !is_replaced || row.call.entry.has_approval_of(call) {
+                if !is_own && book.is_running(row) {
                     return Ok(JournalStart::Running);
                 }
                 return Ok(JournalStart::Known(Box::new(row.call.clone())));

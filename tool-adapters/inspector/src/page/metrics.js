@@ -11,6 +11,7 @@ import {
   svg,
   table,
   textColumn,
+  wholeColumn,
 } from "./elements.js";
 import { app, onShow } from "./views.js";
 
@@ -50,6 +51,7 @@ function draw() {
   if (app.view !== "metrics" || !document) return;
   fill($("figures"), figures(totals(document)));
   drawCharts(document);
+  drawCircuits(document);
   drawTable(document);
 }
 
@@ -96,6 +98,31 @@ function countByKind(errors) {
     for (const [kind, count] of Object.entries(kinds)) counts[kind] = (counts[kind] ?? 0) + count;
   }
   return counts;
+}
+
+const STATES = { open: "open", halfOpen: "half-open", closed: "closed" };
+
+/** Lists the circuit breakers, those that let no call run first. Most programs have none. */
+function drawCircuits({ circuits }) {
+  const columns = [
+    textColumn("Circuit breaker"),
+    wholeColumn("Of"),
+    wholeColumn("State"),
+    numberColumn("Opened"),
+    numberColumn("Refused calls"),
+  ];
+  const order = Object.keys(STATES);
+  const rows = [...circuits]
+    .sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))
+    .slice(0, MAX_ROWS)
+    .map(({ name, scope, state, opened, refused }) => [
+      name,
+      scope,
+      STATES[state] ?? state,
+      opened,
+      refused,
+    ]);
+  fill($("circuit-table"), rows.length > 0 && table("Circuit breakers", columns, rows));
 }
 
 function drawTable(document) {

@@ -106,6 +106,23 @@ async fn metrics_follow_the_calls() {
 }
 
 #[tokio::test]
+async fn circuit_breakers_are_among_the_metrics() {
+    let served = served().await;
+    assert_eq!(served.get("/api/metrics").await["circuits"], json!([]));
+    let session = served.runtime.session("other", Mode::Text).await;
+    let session = session.expect("opens");
+    session
+        .call(ToolCall::new("1", "search", json!({"query": "x"})))
+        .await;
+    let circuit =
+        json!({"scope": "tool", "name": "search", "state": "closed", "opened": 0, "refused": 0});
+    assert_eq!(
+        served.get("/api/metrics").await["circuits"],
+        json!([circuit])
+    );
+}
+
+#[tokio::test]
 async fn approvals_are_in_the_stream() {
     let served = served().await;
     served.open("s", Mode::Text).await;

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::sync::Semaphore;
 use tool_adapters::inspector::Inspector;
-use tool_core::session::CapScope;
+use tool_core::session::{CapScope, CircuitBreaker, LimitScope};
 use tool_core::trace::Cost;
 use tool_core::{
     Content, Intent, Mode, Policy, RunContext, Runtime, ToolContext, ToolError, ToolOutput, tool,
@@ -92,6 +92,7 @@ pub(crate) fn runtime() -> Runtime {
         .max_cost(CapScope::Call, Some(Cost::micros(500_000)));
     let policy = policy.max_cost(CapScope::Turn, Some(Cost::micros(50_000)));
     let policy = policy.max_time(CapScope::Principal, Some(Duration::from_secs(3_600)));
+    let policy = policy.circuit_breaker(LimitScope::tool("search"), CircuitBreaker::new(3));
     Runtime::builder(tools.build().expect("sound"))
         .policy(policy)
         .build()

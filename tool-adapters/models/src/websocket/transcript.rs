@@ -97,10 +97,13 @@ impl Transcript {
     pub(crate) fn answer(&mut self, call: ToolCall, response: &ToolResponse) {
         self.end();
         let (call_id, tool) = (call.id().to_owned(), call.name().to_owned());
+        let mut result = response.for_model(ResultForm::Plain);
+        // Not each end of a live conversation is in the transcript.
+        result.goes_on = false;
         let result = Message::Result {
             call_id,
             tool,
-            result: response.for_model(ResultForm::Plain),
+            result,
         };
         self.history.0.lock().extend([
             Message::Assistant {
@@ -122,6 +125,7 @@ impl Transcript {
             reply: true,
             parts: false,
             is_text: true,
+            goes_on: false,
         };
         let (call_id, tool) = (call.id().to_owned(), call.name().to_owned());
         let result = Message::Result {
@@ -313,6 +317,7 @@ mod tests {
                 reply: true,
                 parts: false,
                 is_text: true,
+                goes_on: false,
             },
         };
         let calls = Message::Assistant {

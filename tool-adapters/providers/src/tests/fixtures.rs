@@ -295,6 +295,7 @@ pub(crate) fn result(id: &str, text: &str, is_error: bool) -> Message {
         reply: true,
         parts: false,
         is_text: is_error,
+        goes_on: false,
     };
     Message::Result {
         call_id: id.to_owned(),

@@ -244,6 +244,7 @@ fn shown_by_tool(parts: &[Content]) -> Vec<Message> {
         reply: true,
         parts: true,
         is_text: false,
+        goes_on: false,
     };
     vec![
         Message::user("Look."),

@@ -91,6 +91,7 @@ impl JournaledCalls for RedisCalls {
             entry,
             limit: milliseconds(Duration::from_millis(call.time_limit_ms)),
             replaces: OrEmpty(call.replaces),
+            approval: call.approval.as_deref().unwrap_or_default(),
             keep: milliseconds(options.keep),
         };
         self.run(&JOURNAL_START, &call.session, &start).await

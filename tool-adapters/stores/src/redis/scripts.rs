@@ -323,6 +323,8 @@ arguments! {
         limit: u64,
         /// The number of the call that this one replaces.
         replaces: OrEmpty<u64>,
+        /// The id of its approval; empty if it has none.
+        approval: &'a str,
         /// The milliseconds for which a call is kept.
         keep: u64,
     }

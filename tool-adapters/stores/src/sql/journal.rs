@@ -85,6 +85,9 @@ impl<D: JournalDatabase> SqlCalls<D> {
         let rows = transaction.run(D::LOCK_CALL, &[session, id]).await?;
         if let Some(row) = rows.first() {
             let row = CallRow::read(row)?;
+            if row.call.has_approval_of(call)? {
+                return Ok(row.into_start_in(process));
+            }
             if row.process != process && call.replaces != Some(row.call.number) {
                 return Ok(row.into_start());
             }
@@ -124,6 +127,15 @@ impl CallRow {
             },
             is_running: unsigned(row, 4)? == 1,
         })
+    }
+
+    /// Returns what a call is to one of a process under the same approval. The process itself does
+    /// not run it any more, or it would not start another.
+    fn into_start_in(self, process: &str) -> StartedCall {
+        if self.process == process {
+            return StartedCall::Known(self.call);
+        }
+        self.into_start()
     }
 
     /// Returns what another process's call is to one with its id.

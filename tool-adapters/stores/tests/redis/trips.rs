@@ -206,11 +206,12 @@ async fn calls_of_expired_sessions_leave_the_list_once_read() {
     let store = redis.handle().await;
     for number in 0..3 {
         let mut request = opening(&format!("{number}"), Mode::Text);
-        request.idle_timeout = Duration::from_millis(50);
+        // Long enough for a call on a busy machine.
+        request.idle_timeout = Duration::from_millis(500);
         let session = open(&store, &request).await.expect("the session opens");
         session.mint(&waiting(number), HOUR).await;
     }
-    tokio::time::sleep(Duration::from_millis(200)).await;
+    tokio::time::sleep(Duration::from_millis(1_000)).await;
     let lists = async || {
         let mut keys = lifetimes(&redis).await;
         keys.retain(|(key, _)| key.ends_with(":someone:asked"));

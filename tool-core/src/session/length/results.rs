@@ -75,6 +75,7 @@ mod tests {
                 reply: true,
                 parts,
                 is_text: false,
+                goes_on: false,
             },
         }
     }

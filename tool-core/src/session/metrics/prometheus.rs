@@ -122,6 +122,16 @@ impl Metrics {
             text.sample("tool_circuit_open", &labels(circuit), u8::from(is_open));
         }
         text.family(
+            "tool_circuit_half_open",
+            "gauge",
+            "1 for an open circuit breaker whose pause is over, so that one call is a trial.",
+        );
+        for circuit in &self.circuits {
+            let is_half_open = circuit.state == CircuitState::HalfOpen;
+            let value = u8::from(is_half_open);
+            text.sample("tool_circuit_half_open", &labels(circuit), value);
+        }
+        text.family(
             "tool_circuit_opened_total",
             "counter",
             "How often a circuit breaker has opened.",

@@ -76,14 +76,15 @@ impl UpdateRelay {
             );
             return self.push(response, false);
         }
-        if self.answers.begin()
+        if self.answers.begin(self.call.id())
             && let Some(answer) = sent.answer.take()
         {
-            let response =
+            let mut response =
                 ToolResponse::of_call(&self.call, ToolOutput::new(&update.message), self.began);
+            response.optional_meta().goes_on = true;
             if answer.send(response).is_err() {
                 // The caller is gone, and the call is dropped with it.
-                self.answers.withdraw();
+                self.answers.withdraw(self.call.id());
             }
         }
     }

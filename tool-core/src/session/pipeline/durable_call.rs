@@ -67,6 +67,7 @@ async fn begin(
         harmless: true,
         time_limit_ms: whole_milliseconds(limit.saturating_mul(2).saturating_add(MARGIN)),
         replaces: None,
+        approval: None,
         seal: None,
     };
     // The second attempt replaces what a process that does not run the step any more has left.

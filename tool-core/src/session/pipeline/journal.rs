@@ -1,4 +1,5 @@
-//! Recording calls in the journal, and answering those that another process has recorded.
+//! Recording calls in the journal, and answering those that another process has recorded, or that
+//! have run under the same approval.
 
 use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
@@ -19,8 +20,8 @@ const ATTEMPTS: u32 = 3;
 const FIND_OUT: &str = "Find out, and call it again with another id if it did not.";
 
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or
-/// the response of a call that does not run: it failed to be recorded, or another process has
-/// started it.
+/// the response of a call that does not run: it failed to be recorded, another process has
+/// started it, or it has run already under its approval.
 pub(crate) async fn record_start(
     call: &GovernedCall<'_>,
     text: &str,
@@ -115,10 +116,17 @@ fn entry_of(call: &GovernedCall<'_>, arguments: String, turn: u64) -> JournalEnt
         harmless: call.definition().is_harmless(),
         time_limit_ms: whole_milliseconds(limit),
         replaces: None,
+        approval: approval_of(call).map(str::to_owned),
         seal: None,
     };
     entry.seal = session.runtime.journal_sealer.seal(&entry);
     entry
+}
+
+/// Returns the id of the approval under which a call runs, unless it may run again without harm.
+fn approval_of<'a>(call: &'a GovernedCall<'_>) -> Option<&'a str> {
+    let approval = call.request.approval()?;
+    (!call.definition().is_harmless()).then_some(&approval.id)
 }
 
 /// Answers a call that another process is running.
@@ -201,11 +209,13 @@ fn replaced_by(call: &GovernedCall<'_>) -> Option<u64> {
     earlier.replaced_by(call.request.id())
 }
 
-/// Returns true if a recorded call with this call's id is this call. A changed record may be any
-/// call's.
+/// Returns true if a recorded call with this call's id is this call. One under the same approval is,
+/// even if the person has approved other arguments this time. A changed record may be any call's.
 fn is_answered_by(call: &GovernedCall<'_>, found: &RecoveredCall, arguments: &str) -> bool {
     let is_same = found.entry.tool == call.tool.name() && found.entry.arguments == arguments;
-    is_same || !call.session.runtime.journal_sealer.is_genuine(found)
+    let approval = approval_of(call);
+    let is_of_approval = approval.is_some() && found.entry.approval.as_deref() == approval;
+    is_same || is_of_approval || !call.session.runtime.journal_sealer.is_genuine(found)
 }
 
 /// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs
@@ -250,10 +260,64 @@ fn recorded_response(found: &RecoveredCall) -> Option<ToolResponse> {
 pub(crate) fn recovered_end(session: &SessionInner, call: &ToolCall) -> Option<ToolResponse> {
     let mut earlier = session.rare.get()?.earlier.lock();
     let found = earlier.take(call.id(), |found| found.entry.tool == call.name())?;
-    if !session.runtime.journal_sealer.is_genuine(&found) {
+    genuine_response(session, call, &found)
+}
+
+/// What other processes have recorded of a call, without its arguments.
+pub(crate) enum EarlierEnd {
+    /// The call may run still, or the journal cannot say.
+    Open,
+    /// The end was recorded.
+    Response(Box<ToolResponse>),
+    /// The end was not recorded.
+    Lost,
+}
+
+/// Asks the journal what became of a call that another process has begun.
+pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> EarlierEnd {
+    let Some(journal) = &session.runtime.journal else {
+        return EarlierEnd::Lost;
+    };
+    let key = session.journal_key();
+    let deadline = session.policy().store_deadline;
+    let find = journal.find(&key, call.id());
+    let found = match within(deadline, find, JournalError::timeout).await {
+        Ok(Some(JournalStart::Running)) => return EarlierEnd::Open,
+        Ok(Some(JournalStart::Known(found))) => Ok(Some(*found)),
+        // A journal of one process knows the calls of earlier ones only as a list.
+        Ok(Some(JournalStart::Recorded) | None) => {
+            let recover = journal.recover(&key);
+            let calls = within(deadline, recover, JournalError::timeout).await;
+            let is_it = |found: &RecoveredCall| found.entry.call_id == call.id();
+            calls.map(|calls| calls.into_iter().rfind(is_it))
+        }
+        Err(error) => Err(error),
+    };
+    match found {
+        Ok(Some(found)) if found.entry.tool == call.name() => {
+            match genuine_response(session, call, &found) {
+                Some(response) => EarlierEnd::Response(Box::new(response)),
+                None => EarlierEnd::Lost,
+            }
+        }
+        Ok(_) => EarlierEnd::Lost,
+        Err(error) => {
+            tracing::error!(%error, "failed to look a call in the background up in the journal");
+            EarlierEnd::Open
+        }
+    }
+}
+
+/// Returns the response in a record, unless the record was changed.
+fn genuine_response(
+    session: &SessionInner,
+    call: &ToolCall,
+    found: &RecoveredCall,
+) -> Option<ToolResponse> {
+    if !session.runtime.journal_sealer.is_genuine(found) {
         let tool = call.name().escape_debug();
         tracing::error!(%tool, "an entry of the journal was changed, or sealed with another key; the call counts as unknown");
         return None;
     }
-    recorded_response(&found)
+    recorded_response(found)
 }

@@ -16,6 +16,7 @@ fn entry(session: &str, call_id: &str) -> JournalEntry {
         harmless: false,
         time_limit_ms: 30_000,
         replaces: None,
+        approval: None,
         seal: None,
     }
 }

@@ -27,6 +27,7 @@ fn result(text: &str, is_error: bool, is_text: bool) -> ModelResult {
         reply: true,
         parts: false,
         is_text,
+        goes_on: false,
     }
 }
 
@@ -467,6 +468,7 @@ fn any_message() -> impl Strategy<Value = Message> {
                 reply: flags[1],
                 parts: flags[2],
                 is_text: flags[3],
+                goes_on: false,
             },
         }),
     ]

@@ -49,6 +49,7 @@ fn result(id: &str, text: &str) -> Message {
             reply: true,
             parts: false,
             is_text: true,
+            goes_on: false,
         },
     }
 }

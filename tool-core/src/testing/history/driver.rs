@@ -73,6 +73,7 @@ pub fn result(call_id: &str) -> Message {
             reply: true,
             parts: false,
             is_text: false,
+            goes_on: false,
         },
     }
 }

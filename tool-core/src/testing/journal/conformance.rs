@@ -15,6 +15,8 @@ macro_rules! journal_conformance {
             recovery::largest_response_comes_back,
             recovery::calls_of_this_process_are_not_recovered,
             recovery::repeated_call_id_replaces_the_earlier_call,
+            recovery::approval_starts_one_call_of_a_process,
+            recovery::approval_starts_one_call_of_all_processes,
             recovery::sessions_do_not_mix_whatever_their_ids_are,
             recovery::nothing_is_left_of_a_forgotten_session,
         }

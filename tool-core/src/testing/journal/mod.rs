@@ -84,6 +84,7 @@ pub fn action(session: &str, call_id: &str) -> JournalEntry {
         harmless: false,
         time_limit_ms: 3_600_000,
         replaces: None,
+        approval: None,
         seal: Some("5ea1".repeat(16)),
     }
 }

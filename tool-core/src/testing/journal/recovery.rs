@@ -1,6 +1,6 @@
 //! What the next process finds of the calls of one that was killed.
 
-use crate::session::journal::Journal;
+use crate::session::journal::{Journal, JournalEntry, JournalStart};
 use crate::testing::journal::{JournalUnderTest, action, finish, found, recovered, start};
 
 /// The size of the largest response: that of a task of the MCP server.
@@ -83,6 +83,57 @@ pub async fn repeated_call_id_replaces_the_earlier_call(journals: &impl JournalU
     let next = journals.process().await;
     let expected = [found("d", None), found("c", None)];
     assert_eq!(recovered(&next, "s").await, expected);
+}
+
+/// Returns an action that starts under an approval.
+fn approved(call_id: &str) -> JournalEntry {
+    JournalEntry {
+        approval: Some("a7".repeat(16)),
+        ..action("s", call_id)
+    }
+}
+
+/// Returns the response of a call that a journal knows.
+async fn known_response(journal: &impl Journal, call: &JournalEntry) -> Option<String> {
+    match journal.started(call).await.expect("the journal answers") {
+        JournalStart::Known(known) => known.response,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A call under an approval that this process has used already is not recorded again, with whatever
+/// arguments it comes. One under another approval is.
+pub async fn approval_starts_one_call_of_a_process(journals: &impl JournalUnderTest) {
+    let journal = journals.process().await;
+    let first = approved("c");
+    start(&journal, &first).await;
+    let mut again = JournalEntry {
+        arguments: "{}".to_owned(),
+        ..first.clone()
+    };
+    assert_eq!(known_response(&journal, &again).await, None);
+    finish(&journal, &first, "1").await;
+    assert_eq!(known_response(&journal, &again).await.as_deref(), Some("1"));
+
+    again.approval = Some("b8".repeat(16));
+    start(&journal, &again).await;
+}
+
+/// A call under an approval that an earlier process has used is not recorded again, even if it
+/// replaces the call of that process.
+pub async fn approval_starts_one_call_of_all_processes(journals: &impl JournalUnderTest) {
+    let journal = journals.process().await;
+    let mut call = approved("c");
+    start(&journal, &call).await;
+    finish(&journal, &call, "1").await;
+    journals.kill(journal).await;
+
+    let next = journals.process().await;
+    let JournalStart::Known(known) = next.started(&call).await.expect("the journal answers") else {
+        panic!("it is known")
+    };
+    call.replaces = Some(known.number);
+    assert_eq!(known_response(&next, &call).await.as_deref(), Some("1"));
 }
 
 /// Sessions have nothing in common, whatever their ids are.

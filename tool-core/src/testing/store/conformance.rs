@@ -107,6 +107,7 @@ macro_rules! store_conformance {
             principals::decided_calls_are_not_listed,
             principals::calls_of_an_ended_session_are_not_listed,
             principals::pages_have_each_waiting_call_once,
+            principals::calls_of_one_moment_are_all_listed,
             permits::racing_calls_pass_up_to_the_rate,
             permits::racing_calls_pass_up_to_the_places,
             permits::racing_calls_pass_up_to_the_tightest_limit,

@@ -7,6 +7,8 @@ use crate::session::store::{OpenRequest, SessionStore};
 use crate::testing::store::driver::{
     HOUR, StoreUnderTest, TestSession, approvals_of, given, open, opening, waiting,
 };
+use futures_util::future::join_all;
+use std::collections::HashSet;
 use std::time::Duration;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -122,6 +124,22 @@ pub async fn pages_have_each_waiting_call_once(store: &impl StoreUnderTest) {
     let listed = numbered(&second.calls);
     let is_in_order = ["6", "7", "8", "9"].starts_with(&listed);
     assert!(is_in_order && listed.len() >= 3, "{listed:?}");
+}
+
+/// Calls that expire in the same moment are all listed, however few are on a page.
+pub async fn calls_of_one_moment_are_all_listed(store: &impl StoreUnderTest) {
+    // So many that some have the same time.
+    let calls = (0..48).map(waiting).collect::<Vec<_>>();
+    for (number, calls) in calls.chunks(16).enumerate() {
+        let session = session_of(store, &number.to_string(), "ada").await;
+        join_all(calls.iter().map(|call| session.mint(call, HOUR))).await;
+    }
+    let handle = store.handle().await;
+    for limit in [1, 2, 100] {
+        let listed = approvals_of(&handle, "ada", limit).await;
+        let ids = listed.iter().map(|call| &call.id).collect::<HashSet<_>>();
+        assert_eq!((listed.len(), ids.len()), (48, 48), "{limit} a page");
+    }
 }
 
 /// A call that has expired is not listed, nor is one of a session that has.

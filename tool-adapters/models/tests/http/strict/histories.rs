@@ -280,6 +280,7 @@ fn result(id: &str, tool: &str, text: &str) -> Message {
         reply: true,
         parts: false,
         is_text: true,
+        goes_on: false,
     };
     Message::Result {
         call_id: id.to_owned(),
@@ -315,6 +316,7 @@ fn pictures(id: &str, tool: &str) -> Message {
         reply: true,
         parts: true,
         is_text: false,
+        goes_on: false,
     };
     Message::Result {
         call_id: id.to_owned(),

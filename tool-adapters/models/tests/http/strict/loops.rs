@@ -568,5 +568,6 @@ fn result(text: &str) -> ModelResult {
         reply: true,
         parts: false,
         is_text: true,
+        goes_on: false,
     }
 }

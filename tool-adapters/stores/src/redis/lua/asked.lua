@@ -22,7 +22,7 @@ while #page < 2 * tonumber(most) do
   end
   for at = 1, #found, 2 do
     local is_later = after_time == '' or tonumber(found[at + 1]) > tonumber(after_time)
-      or comes_after(string.sub(found[at], 1, IDS), after_id)
+      or comes_before(after_id, string.sub(found[at], 1, IDS))
     if is_later and #page < 2 * tonumber(most) then
       page[#page + 1] = found[at]
       page[#page + 1] = found[at + 1]

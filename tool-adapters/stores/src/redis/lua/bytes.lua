@@ -1,5 +1,5 @@
 -- Compares bytes, which the operators of this language do not.
-local function comes_after(one, other)
+local function comes_before(one, other)
   for at = 1, math.min(#one, #other) do
     local a, b = string.byte(one, at), string.byte(other, at)
     if a ~= b then

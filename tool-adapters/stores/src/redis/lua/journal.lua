@@ -3,7 +3,7 @@
 --
 -- A field of a call is the name of a value and the call's id. Entries and responses are JSON texts that no script parses.
 local CALLS, ORDER, PROCESSES = unpack(KEYS)
-local VALUES = { 'entry:', 'response:', 'process:', 'number:', 'until:' }
+local VALUES = { 'entry:', 'response:', 'process:', 'number:', 'until:', 'approval:' }
 
 -- Microseconds since 1970 by this server's clock.
 local function microseconds()

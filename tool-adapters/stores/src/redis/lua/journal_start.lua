@@ -1,6 +1,13 @@
--- Records a call, unless another process has recorded one with its id. Returns {decision}, or {'known', entry, response or
--- false, number}.
+-- Records a call, unless another process has recorded one with its id, or any process one under its approval. Returns
+-- {decision}, or {'known', entry, response or false, number}.
 local known = call_of(id)
+if known and approval ~= '' and redis.call('HGET', CALLS, 'approval:' .. id) == approval then
+  -- This process does not run it any more, or it would not start another.
+  if known.process == process then
+    return { 'known', known.entry, known.response or false, known.number }
+  end
+  return other(known)
+end
 if known and known.process ~= process and known.number ~= replaces then
   return other(known)
 end
@@ -13,6 +20,9 @@ local number = math.max(microseconds(), tonumber(last[2] or '0') + 1)
 redis.call('ZADD', ORDER, whole(number), id)
 redis.call('HSET', CALLS, 'entry:' .. id, entry, 'process:' .. id, process, 'number:' .. id, whole(number),
   'until:' .. id, whole(milliseconds() + tonumber(limit)))
+if approval ~= '' then
+  redis.call('HSET', CALLS, 'approval:' .. id, approval)
+end
 
 -- Some at a time, so that no call of the script is long.
 local oldest = whole(microseconds() - tonumber(keep) * 1000)

@@ -9,7 +9,7 @@ while #page < tonumber(most) do
     break
   end
   for at = 1, #found, 2 do
-    local is_later = time == '' or tonumber(found[at + 1]) < tonumber(time) or comes_after(found[at], id)
+    local is_later = time == '' or tonumber(found[at + 1]) < tonumber(time) or comes_before(found[at], id)
     if is_later and #page < tonumber(most) then
       page[#page + 1] = found[at]
     end
