@@ -51,7 +51,8 @@ pub(crate) fn queue_of(app: &str) -> String {
 ///         }
 ///     });
 ///     let engine = DBOS::new(Config {
-///         app_version: Some("1".to_owned()),
+///         // A version is one of this application: another one in the same database has other names.
+///         app_version: Some("concierge-1".to_owned()),
 ///         // The same each time that this worker starts, and another one in each worker.
 ///         executor_id: Some("worker-1".to_owned()),
 ///         ..Config::new("concierge", url)

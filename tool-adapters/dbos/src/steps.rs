@@ -25,7 +25,7 @@ pub(crate) const WAITING: &str = "waiting";
 /// use tool_adapters::dbos::{Retries, with_steps};
 ///
 /// async fn serve(url: String) -> dbos::Result<()> {
-///     let config = Config { app_version: Some("1".to_owned()), ..Config::new("hotel", url) };
+///     let config = Config { app_version: Some("hotel-1".to_owned()), ..Config::new("hotel", url) };
 ///     let engine = DBOS::new(config);
 ///     let retries = Retries::new(engine.config());
 ///     engine.register_workflow("remind", move |guest: String| {
