@@ -1,7 +1,7 @@
 //! The play with DBOS: everything is in PostgreSQL, which `POSTGRES_URL` names.
 
 use crate::engine::{DurableEngine, Failure};
-use crate::worker::{LEASE, open, runtime, approval};
+use crate::worker::{LEASE, approval, open, runtime};
 use std::path::Path;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 use tool_adapters::dbos::sdk::{ClientConfig, Config, DBOS};
@@ -72,10 +72,7 @@ impl DurableEngine for Dbos {
         Ok(())
     }
 
-    fn message(
-        &self,
-        text: &str,
-    ) -> impl Future<Output = Result<String, Failure>> + Send + use<> {
+    fn message(&self, text: &str) -> impl Future<Output = Result<String, Failure>> + Send + use<> {
         let conversations = self.conversations.clone();
         let conversation = self.app.clone();
         let text = text.to_owned();

@@ -25,8 +25,7 @@ use std::time::Duration;
 
 /// What the user wants. The bank asks a person before the last one.
 const MESSAGE: &str = "pay 1, pay 2, refund 1";
-const USAGE: &str =
-    "usage: cargo run --example durable --features restate\n   or: cargo run --example durable --features dbos -- dbos";
+const USAGE: &str = "usage: cargo run --example durable --features restate\n   or: cargo run --example durable --features dbos -- dbos";
 
 #[tokio::main]
 async fn main() -> ExitCode {

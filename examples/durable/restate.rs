@@ -2,7 +2,7 @@
 
 use crate::engine::{DurableEngine, Failure};
 use crate::server::{RestateServer, free_address};
-use crate::worker::{LEASE, open, runtime, approval};
+use crate::worker::{LEASE, approval, open, runtime};
 use std::path::Path;
 use std::time::Duration;
 use tokio::net::TcpStream;
@@ -56,10 +56,7 @@ impl DurableEngine for Restate {
         Ok(())
     }
 
-    fn message(
-        &self,
-        text: &str,
-    ) -> impl Future<Output = Result<String, Failure>> + Send + use<> {
+    fn message(&self, text: &str) -> impl Future<Output = Result<String, Failure>> + Send + use<> {
         let sending = self.server.message(CONVERSATION, text);
         async move {
             let reply = sending.await?;

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters::agent::{AgentLoop, Decision, OpenAgentError};
-use tool_core::session::{
-    DurableSteps, DynHistoryStore, RuntimeBuilder, SessionStore,
-};
+use tool_core::session::{DurableSteps, DynHistoryStore, RuntimeBuilder, SessionStore};
 use tool_core::{Mode, Runtime, ToolContext};
 
 /// The lease of the journal. It is short, so that a killed worker is known to be gone after a second.

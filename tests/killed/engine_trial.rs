@@ -185,7 +185,9 @@ pub async fn play_with<E: TestedEngine>(
         tally.kills += 1;
         left -= 1;
     }
-    Err(format!("{PROCESSES} processes did not end the conversation"))
+    Err(format!(
+        "{PROCESSES} processes did not end the conversation"
+    ))
 }
 
 /// Approves each call of the conversation that waits for a person, once.
@@ -218,7 +220,9 @@ async fn waiting(setting: &Setting, runtime: &Runtime) -> Vec<String> {
     let mut tokens = Vec::new();
     let mut after = None;
     loop {
-        let page = runtime.pending_approvals(PRINCIPAL, after.as_ref(), 100).await;
+        let page = runtime
+            .pending_approvals(PRINCIPAL, after.as_ref(), 100)
+            .await;
         let Ok(page) = page else { return tokens };
         let of_this = page.calls.into_iter();
         let of_this = of_this.filter(|waiting| waiting.call.session == setting.id);

@@ -102,7 +102,9 @@ impl Conversations {
     /// The message was cancelled, or the database does not answer.
     pub async fn reply(&self, conversation: &str, id: &str) -> dbos::Result<DurableReply> {
         let workflow = self.workflow_id(conversation, id);
-        let handle = self.client.retrieve_workflow::<_, dbos::EngineOnly>(&workflow);
+        let handle = self
+            .client
+            .retrieve_workflow::<_, dbos::EngineOnly>(&workflow);
         handle.result().await
     }
 
@@ -115,8 +117,9 @@ impl Conversations {
         let Some(workflow) = self.answering(conversation).await? else {
             return Err(Error::InvalidArgument {
                 operation: "decide".into(),
-                detail: "this conversation answers no message, so no call of it waits for a decision"
-                    .to_owned(),
+                detail:
+                    "this conversation answers no message, so no call of it waits for a decision"
+                        .to_owned(),
             });
         };
         let waiting = self
@@ -166,7 +169,10 @@ impl Conversations {
             ..Default::default()
         };
         let found = self.client.list_workflows(&open).await?;
-        Ok(found.into_iter().next().map(|workflow| workflow.workflow_id))
+        Ok(found
+            .into_iter()
+            .next()
+            .map(|workflow| workflow.workflow_id))
     }
 
     /// Returns the id of the workflow of a message. With the length, no two conversations share the beginning of an id.

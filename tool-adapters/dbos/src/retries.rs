@@ -106,7 +106,9 @@ pub(crate) async fn put_back(
             queue: workflow.queue_name.as_deref(),
         };
         let id = workflow.workflow_id;
-        client.resume_with::<(), dbos::EngineOnly>(&id, options).await?;
+        client
+            .resume_with::<(), dbos::EngineOnly>(&id, options)
+            .await?;
         ids.push(id);
     }
     Ok(ids)

@@ -17,7 +17,8 @@ pub(crate) const WAITING: &str = "waiting";
 /// Runs a function with the steps of a workflow. Call it in a workflow, on the task on which DBOS runs the workflow.
 ///
 /// If a step fails, nothing is recorded. The other steps that are running end first, and then the workflow is put back on its
-/// queue and runs again.
+/// queue and runs again. The handle that `start` has returned ends with the first run; to wait for the last one, call
+/// [`retrieve_workflow`](dbos::DBOS::retrieve_workflow).
 ///
 /// ```
 /// use std::time::Duration;

@@ -45,7 +45,9 @@ where
         workflow_id: Some(id),
         ..Default::default()
     };
-    let handle = workflow.start_with((), options).await?;
+    workflow.start_with((), options).await?;
+    // Not the handle of this run, which may be interrupted.
+    let handle = engine.retrieve_workflow(id)?;
     let result = timeout(LIMIT, handle.result()).await;
     result.expect("it ends in time")
 }
@@ -68,7 +70,9 @@ async fn a_signal_a_sleep_the_time_and_an_id_come_from_the_engine() {
     let id = format!("{}/own", config.app_name);
     let engine = DBOS::new(config);
     let result = run(&engine, &id, |steps| async move {
-        Ok(remind(&*steps).await.unwrap_or_else(|error| error.to_string()))
+        Ok(remind(&*steps)
+            .await
+            .unwrap_or_else(|error| error.to_string()))
     });
     assert_eq!(result.await.expect("a result"), "None true true");
     engine.shutdown().await;
@@ -102,7 +106,11 @@ async fn a_step_that_fails_runs_again_and_the_others_do_not() {
                 steps.step("tell", Box::pin(failing)),
             );
             let (paid, told) = both.await;
-            Ok(format!("{} {}", paid.unwrap_or_default(), told.unwrap_or_default()))
+            Ok(format!(
+                "{} {}",
+                paid.unwrap_or_default(),
+                told.unwrap_or_default()
+            ))
         }
     });
     assert_eq!(result.await.expect("a result"), "paid told");
@@ -117,7 +125,11 @@ async fn a_step_on_another_task_is_refused() {
     let id = format!("{}/own", config.app_name);
     let engine = DBOS::new(config);
     let result = run(&engine, &id, |steps| async move {
-        let step = async move { steps.step("lost", Box::pin(async { Ok(String::new()) })).await };
+        let step = async move {
+            steps
+                .step("lost", Box::pin(async { Ok(String::new()) }))
+                .await
+        };
         let refused = tokio::spawn(step).await.expect("it ends");
         Ok(refused.expect_err("it is refused").to_string())
     });
@@ -172,6 +184,9 @@ async fn a_decision_on_a_conversation_at_rest_is_refused() {
     let decision = Decision::approve("token");
     let refused = conversations.decide("chat-42", &decision).await;
     let refused: dbos::Error<EngineOnly> = refused.expect_err("nothing waits");
-    assert!(refused.to_string().contains("answers no message"), "{refused}");
+    assert!(
+        refused.to_string().contains("answers no message"),
+        "{refused}"
+    );
     engine.shutdown().await;
 }
