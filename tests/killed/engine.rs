@@ -14,7 +14,7 @@ use tool_core::session::DurableSteps;
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// A running engine, whose worker is a process of its own.
-pub trait TestedEngine: Sized {
+pub trait TestedEngine: Sized + 'static {
     /// The name of the engine, by which the other process knows it.
     const NAME: &'static str;
 

@@ -88,7 +88,7 @@ impl Retries {
     }
 }
 
-/// Puts workflows that nobody runs back on the queues from which they came. Returns their ids.
+/// Puts workflows that no worker runs back on the queues from which they came. Returns their ids.
 pub(crate) async fn put_back(
     client: &Client,
     filter: WorkflowFilter<'_>,

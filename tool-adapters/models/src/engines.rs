@@ -1,4 +1,5 @@
-//! What the packages of engines for durable execution share: the function that an engine runs for a message, and its steps.
+//! The parts that the packages of engines for durable execution share: the function that an engine runs for a message, and its
+//! steps.
 //!
 //! You need this module for an engine that has no package. Implement [`DurableSteps`], run a [`DurableFunction`] with it, and
 //! send decisions by the name that [`awaited_signal`] returns.
