@@ -81,18 +81,20 @@ async fn conversation(
     };
     play(setting, 2, &mut ends, tally)?;
 
-    check(setting, &store, of_turn, tally).await?;
+    check(setting, &store, of_turn, 0, tally).await?;
     Ok(true)
 }
 
-/// Checks what is left of a conversation, and deletes it. `of_turn` is the number of actions that were left in its first turn.
+/// Checks what is left of a conversation, and deletes it. `of_turn` is the number of actions that were left in its first turn, and
+/// `reruns` the number of times that an engine may have run its calls again.
 async fn check(
     setting: &Setting,
     store: &impl SharedStore,
     of_turn: u32,
+    reruns: u32,
     tally: &mut Tally,
 ) -> Result<(), String> {
-    let mut finding = Finding::read(setting, store).await;
+    let mut finding = Finding::read(setting, store, reruns).await;
     tally.conversations += 1;
     finding.check_calls(tally);
     finding.check_budget(0, of_turn);

@@ -4,9 +4,11 @@ use crate::retries::Retries;
 use dbos::{DurableError, EngineOnly, Error};
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
+use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tool_adapters_models::engines::RunningSteps;
 use tool_core::ToolError;
 use tool_core::session::DurableSteps;
@@ -77,10 +79,51 @@ where
     result
 }
 
+/// The steps that have not ended, in the order in which the function has asked for them.
+#[derive(Debug, Default)]
+struct StepOrder {
+    next: AtomicUsize,
+    open: watch::Sender<BTreeSet<usize>>,
+}
+
+impl StepOrder {
+    fn begin(&self) -> OpenStep<'_> {
+        let place = self.next.fetch_add(1, Ordering::Relaxed);
+        self.open.send_modify(|open| _ = open.insert(place));
+        OpenStep {
+            place,
+            open: &self.open,
+        }
+    }
+}
+
+/// A step that has not ended.
+struct OpenStep<'a> {
+    place: usize,
+    open: &'a watch::Sender<BTreeSet<usize>>,
+}
+
+impl OpenStep<'_> {
+    /// Waits until all steps have ended that were asked for earlier. Steps run at the same time, and the function gets their
+    /// results in the same order each time that it runs.
+    async fn is_first(&self) {
+        let is_first = |open: &BTreeSet<usize>| open.first() == Some(&self.place);
+        // It fails if the sender is gone, which is borrowed here.
+        let _ = self.open.subscribe().wait_for(is_first).await;
+    }
+}
+
+impl Drop for OpenStep<'_> {
+    fn drop(&mut self) {
+        self.open.send_modify(|open| _ = open.remove(&self.place));
+    }
+}
+
 /// A run of a workflow.
 #[derive(Debug, Default)]
 struct Run {
     running: RunningSteps,
+    order: StepOrder,
     /// The first error of the engine.
     failure: Mutex<Option<Error<EngineOnly>>>,
     failed: Notify,
@@ -162,6 +205,7 @@ impl DurableSteps for DbosSteps {
     ) -> BoxFuture<'a, StepResult> {
         Box::pin(async move {
             self.check_task()?;
+            let open = self.run.order.begin();
             let running = self.run.running.begin();
             let mut work = Some(work);
             let step = dbos::step(name, || {
@@ -176,7 +220,9 @@ impl DurableSteps for DbosSteps {
             });
             let recorded = step.await;
             drop(running);
-            self.answer(recorded).await
+            let result = self.answer(recorded).await;
+            open.is_first().await;
+            result
         })
     }
 

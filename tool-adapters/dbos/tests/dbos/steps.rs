@@ -120,6 +120,35 @@ async fn a_step_that_fails_runs_again_and_the_others_do_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn steps_run_at_once_and_return_in_their_order() {
+    let Some(config) = config() else { return };
+    let id = format!("{}/own", config.app_name);
+    let engine = DBOS::new(config);
+    let result = run(&engine, &id, |steps| async move {
+        let ended = std::sync::Mutex::new(Vec::new());
+        let (meet, met) = tokio::sync::oneshot::channel();
+        let first = async {
+            // It waits for the second one, which runs at the same time.
+            let work = async { met.await.map_err(|_| ToolError::internal("it is alone")) };
+            let first = steps.step("first", Box::pin(work)).await;
+            ended.lock().expect("no panic").push(first.unwrap_or_default());
+        };
+        let second = async {
+            let work = async {
+                let _ = meet.send("first".to_owned());
+                Ok("second".to_owned())
+            };
+            let second = steps.step("second", Box::pin(work)).await;
+            ended.lock().expect("no panic").push(second.unwrap_or_default());
+        };
+        futures_util::future::join(first, second).await;
+        Ok(ended.into_inner().expect("no panic").join(" "))
+    });
+    assert_eq!(result.await.expect("a result"), "first second");
+    engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_step_on_another_task_is_refused() {
     let Some(config) = config() else { return };
     let id = format!("{}/own", config.app_name);
