@@ -95,6 +95,12 @@ soak:
 chaos kills="67":
     CHAOS_KILLS={{kills}} cargo test -p tests --features stores --test killed -- --nocapture --include-ignored killed_processes processes_that
 
+# Kills workers of conversations that Restate and DBOS run, and of those without an engine, over PostgreSQL (POSTGRES_URL) and
+# Redis (REDIS_URL): so many with each engine over each store. It needs the server of Restate (`RESTATE_SERVER`, or the one
+# that the example `durable` installs).
+kills kills="500":
+    CHAOS_KILLS={{kills}} cargo test -p tests --features engines --test killed -- --nocapture --include-ignored --test-threads 2 kills_with leave_one_outcome_in_postgres leave_one_outcome_in_redis
+
 # Two processes make the same calls over SQLite, Redis (REDIS_URL) and PostgreSQL (POSTGRES_URL), and one is killed each second.
 scale seconds="30":
     SCALE_SECONDS={{seconds}} cargo test -p tests --features stores --test scale -- --nocapture --test-threads 1 killed_workers

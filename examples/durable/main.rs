@@ -1,32 +1,44 @@
-//! A conversation that goes on after its worker was killed, and waits for a person, with Restate.
+//! A conversation that goes on after its worker was killed, and waits for a person, with an engine for durable execution.
 //!
-//! `cargo run --example durable --features restate` installs the server of Restate with npm, starts it on the loopback address,
-//! kills workers between two steps and inside a step, and approves a call from another process. Begin with `worker.rs`.
+//! `cargo run --example durable --features restate` installs the server of Restate with npm and starts it on the loopback
+//! address. `cargo run --example durable --features dbos -- dbos` needs nothing but PostgreSQL, which `POSTGRES_URL` names.
+//!
+//! Both kill workers between two steps and inside a step, and approve a call from another process. Begin with `worker.rs`, and
+//! then read `restate.rs` or `dbos.rs`.
 
 mod bank;
+#[cfg(feature = "dbos")]
+mod dbos;
+mod engine;
+#[cfg(feature = "restate")]
+mod restate;
+#[cfg(feature = "restate")]
 mod server;
 mod worker;
 
-use server::{Failure, RestateServer, free_address};
+use engine::{DurableEngine, Failure};
 use std::collections::BTreeMap;
 use std::env;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
-use tokio::net::TcpStream;
 
 /// What the user wants. The bank asks a person before the last one.
 const MESSAGE: &str = "pay 1, pay 2, refund 1";
+const USAGE: &str = "usage: cargo run --example durable --features restate\n   or: cargo run --example durable --features dbos -- dbos";
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match arguments[..] {
-        [] => play().await,
-        ["worker", folder, address] => worker::serve(Path::new(folder), address).await,
-        ["approve", folder, ingress] => worker::approve(Path::new(folder), ingress).await,
-        _ => Err("usage: cargo run --example durable --features restate".into()),
+        #[cfg(feature = "dbos")]
+        ["dbos", ref rest @ ..] => run::<dbos::Dbos>(rest).await,
+        #[cfg(feature = "restate")]
+        ["restate", ref rest @ ..] => run::<restate::Restate>(rest).await,
+        #[cfg(feature = "restate")]
+        [] => run::<restate::Restate>(&[]).await,
+        _ => Err(USAGE.into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -37,38 +49,45 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn play() -> Result<(), Failure> {
-    let program = RestateServer::program(true)?;
+async fn run<E: DurableEngine>(arguments: &[&str]) -> Result<(), Failure> {
+    match arguments {
+        [] => play::<E>().await,
+        ["worker", folder, place] => E::serve(Path::new(folder), place).await,
+        ["approve", folder, place] => E::approve(Path::new(folder), place).await,
+        _ => Err(USAGE.into()),
+    }
+}
+
+async fn play<E: DurableEngine>() -> Result<(), Failure> {
+    E::is_there(true)?;
     let folder = Folder::create()?;
     let folder = folder.0.as_path();
-    let server = RestateServer::start(&program, folder).await?;
-    let address = free_address()?;
-    let mut worker = Worker::start(folder, &address).await?;
-    server.register(&address).await?;
+    let mut engine = E::start(folder).await?;
+    let mut worker = Worker::start(&mut engine, folder).await?;
 
     println!("you: {MESSAGE}");
     bank::kill_at(folder, "before pay 2")?;
-    let conversation = server.message("chat-42", MESSAGE);
+    let conversation = engine.message(MESSAGE);
     let events = async {
         halted(folder).await?;
         worker.kill()?;
         println!("the worker is killed between two steps, after bill 1 was paid");
 
         bank::kill_at(folder, "inside pay 2")?;
-        worker = Worker::start(folder, &address).await?;
+        worker = Worker::start(&mut engine, folder).await?;
         halted(folder).await?;
         worker.kill()?;
         println!("the next worker is killed inside a step, after the money for bill 2 has gone");
 
-        worker = Worker::start(folder, &address).await?;
+        worker = Worker::start(&mut engine, folder).await?;
         println!("the third worker goes on, and the refund waits for a person");
-        run_itself(&["approve", &text(folder), &server.ingress])?.wait()?;
+        run_itself::<E>(&["approve", &text(folder), engine.person_place()])?.wait()?;
         println!("another process has approved it");
         Ok::<_, Failure>(())
     };
     let (reply, told) = tokio::join!(conversation, events);
     told?;
-    println!("the model: {}", reply?["text"].as_str().unwrap_or_default());
+    println!("the model: {}", reply?);
     check(folder)
 }
 
@@ -104,11 +123,13 @@ async fn halted(folder: &Path) -> Result<(), Failure> {
 struct Worker(Child);
 
 impl Worker {
-    async fn start(folder: &Path, address: &str) -> Result<Self, Failure> {
-        let worker = Self(run_itself(&["worker", &text(folder), address])?);
-        while TcpStream::connect(address).await.is_err() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
+    async fn start<E: DurableEngine>(engine: &mut E, folder: &Path) -> Result<Self, Failure> {
+        let worker = Self(run_itself::<E>(&[
+            "worker",
+            &text(folder),
+            engine.worker_place(),
+        ])?);
+        engine.worker_serves().await?;
         Ok(worker)
     }
 
@@ -127,9 +148,10 @@ impl Drop for Worker {
 }
 
 /// Starts this program again.
-fn run_itself(arguments: &[&str]) -> Result<Child, Failure> {
+fn run_itself<E: DurableEngine>(arguments: &[&str]) -> Result<Child, Failure> {
     let mut command = Command::new(env::current_exe()?);
-    Ok(command.args(arguments).stdin(Stdio::null()).spawn()?)
+    command.arg(E::NAME).args(arguments).stdin(Stdio::null());
+    Ok(command.spawn()?)
 }
 
 fn text(folder: &Path) -> String {

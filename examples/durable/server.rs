@@ -1,6 +1,6 @@
 //! The server of Restate, from npm, on free ports of the loopback address.
 
-use std::error::Error;
+use crate::engine::Failure;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -10,8 +10,6 @@ use std::time::{Duration, Instant};
 const PACKAGE: &str = "@restatedev/restate-server@1.7.12";
 /// The environment variable with the path of a server that is there already.
 const PROGRAM: &str = "RESTATE_SERVER";
-
-pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
 /// A running server. It ends when it is dropped.
 pub(crate) struct RestateServer {

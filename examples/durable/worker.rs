@@ -1,71 +1,56 @@
-//! A worker, which serves the conversations, and the program of a person who approves.
+//! What the workers have in common, whatever the engine: the bank, its model, and the person.
 
 use crate::bank::{Bank, Clerk};
-use crate::server::Failure;
+use crate::engine::Failure;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
-use tool_adapters::agent::{AgentLoop, Decision};
-use tool_adapters::restate::DurableAgent;
-use tool_adapters::restate::sdk::prelude::{Endpoint, HttpServer};
-use tool_adapters::stores::SqliteStore;
-use tool_core::session::RuntimeBuilder;
+use tool_adapters::agent::{AgentLoop, Decision, OpenAgentError};
+use tool_core::session::{DurableSteps, DynHistoryStore, RuntimeBuilder, SessionStore};
 use tool_core::{Mode, Runtime, ToolContext};
 
-/// The owner of the conversations.
-const USER: &str = "user:7";
+/// The lease of the journal. It is short, so that a killed worker is known to be gone after a second.
+pub(crate) const LEASE: Duration = Duration::from_secs(1);
 
-/// Serves at an address until the process is killed. All workers of a folder share its store, its journal and its key.
-pub(crate) async fn serve(folder: &Path, address: &str) -> Result<(), Failure> {
-    let store = SqliteStore::open(folder.join("bank.db")).await?;
-    // Short, so that a killed worker is known to be gone after a second.
-    let journal = store.journal().lease(Duration::from_secs(1));
-    let runtime = builder(folder, &store)?.journal(journal).build()?;
-    let folder = folder.to_owned();
-    let agent = DurableAgent::new(move |steps, conversation: String| {
-        let runtime = runtime.clone();
-        let store = store.clone();
-        let model = Clerk {
-            folder: folder.clone(),
-        };
-        async move {
-            let id = conversation.clone();
-            let session = move || runtime.session(&*id, Mode::Text).principal(USER);
-            AgentLoop::open_durable(steps, store, conversation, session, model).await
-        }
-    });
-    let server = HttpServer::new(Endpoint::builder().bind(agent).build());
-    server.listen_and_serve(address.parse()?).await;
-    Ok(())
+/// Returns the user to whom a conversation belongs. A real program takes them from the id too, or from a table.
+fn user_of(conversation: &str) -> String {
+    format!("user of {conversation}")
 }
 
-fn builder(folder: &Path, store: &SqliteStore) -> Result<RuntimeBuilder, Failure> {
+/// Begins the runtime of a process. All processes share the store, the journal and the key.
+pub(crate) fn runtime(folder: &Path, store: impl SessionStore) -> Result<RuntimeBuilder, Failure> {
     let bank = Bank {
         folder: folder.to_owned(),
     };
     let tools = ToolContext::builder().with(bank).build()?;
     // A real key is 32 random bytes, the same in all processes.
-    Ok(Runtime::builder(tools)
-        .store(store.clone())
-        .signing_key([7; 32]))
+    Ok(Runtime::builder(tools).store(store).signing_key([7; 32]))
 }
 
-/// Approves the first call of the user that waits for a person, and takes the decision to its conversation.
-pub(crate) async fn approve(folder: &Path, ingress: &str) -> Result<(), Failure> {
-    let store = SqliteStore::open(folder.join("bank.db")).await?;
-    let runtime = builder(folder, &store)?.build()?;
-    let waiting = loop {
-        let page = runtime.pending_approvals(USER, None, 1).await?;
+/// Opens a conversation in a function that an engine runs.
+pub(crate) async fn open(
+    folder: &Path,
+    runtime: Runtime,
+    store: impl DynHistoryStore + 'static,
+    steps: Arc<dyn DurableSteps>,
+    conversation: String,
+) -> Result<AgentLoop<Clerk>, OpenAgentError> {
+    let model = Clerk {
+        folder: folder.to_owned(),
+    };
+    let id = conversation.clone();
+    let session = move || runtime.session(&*id, Mode::Text).principal(user_of(&id));
+    AgentLoop::open_durable(steps, store, conversation, session, model).await
+}
+
+/// Waits until a call of a conversation waits for a person, and returns the decision of that person.
+pub(crate) async fn approval(runtime: &Runtime, conversation: &str) -> Result<Decision, Failure> {
+    let user = user_of(conversation);
+    loop {
+        let page = runtime.pending_approvals(&user, None, 1).await?;
         if let Some(waiting) = page.calls.into_iter().next() {
-            break waiting;
+            return Ok(Decision::approve(waiting.token).by("staff:eve"));
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
-    };
-    let decision = Decision::approve(waiting.token).by("staff:eve");
-    let client = reqwest::Client::builder().no_proxy().build()?;
-    let url = format!("{ingress}/DurableAgent/{}/decide", waiting.call.session);
-    let response = client.post(url).json(&decision).send().await?;
-    if !response.status().is_success() {
-        return Err(response.text().await?.into());
     }
-    Ok(())
 }

@@ -15,6 +15,8 @@ use tool_core::{ErrorKind, Session, ToolCall};
 
 /// The words by which the model learns that a call may have had its effect.
 const UNKNOWN: &str = "unknown whether the call took effect";
+/// The most calls of a step of the script.
+const AT_ONCE: u32 = 3;
 /// The words of a lost call that does no harm.
 const HARMLESS: &str = "call it again if you need it";
 /// The words of a payment that waits.
@@ -51,12 +53,14 @@ pub struct Finding<'a> {
     outcomes: HashMap<String, Outcome>,
     /// The notes about the payment, the oldest first.
     notes: Vec<String>,
+    /// The kills after which an engine has run calls again: those that do no harm, and those that were charged and had not begun.
+    reruns: u32,
     problems: Vec<String>,
 }
 
 impl<'a> Finding<'a> {
     /// Reads what is stored of a conversation.
-    pub async fn read(setting: &'a Setting, store: &impl SharedStore) -> Self {
+    pub async fn read(setting: &'a Setting, store: &impl SharedStore, reruns: u32) -> Self {
         let stored = store.load(&setting.key(), 0).await.expect("it loads");
         let messages = stored.map(|stored| stored.messages).unwrap_or_default();
         let mut finding = Self {
@@ -64,6 +68,7 @@ impl<'a> Finding<'a> {
             effects: Effects::read(&setting.folder),
             outcomes: HashMap::new(),
             notes: Vec::new(),
+            reruns,
             problems: Vec::new(),
         };
         finding.read_messages(&messages);
@@ -142,7 +147,8 @@ impl<'a> Finding<'a> {
                 continue;
             }
             let count = effects.count(&id);
-            self.expect(count <= 1, || {
+            let may_repeat = self.reruns > 0 && tool_of(&id) == "file";
+            self.expect(count <= 1 || may_repeat, || {
                 format!("`{id}` had its effect {count} times")
             });
             if id == PAYMENT {
@@ -205,7 +211,8 @@ impl<'a> Finding<'a> {
         });
     }
 
-    /// Checks the actions that are left in a turn: what ran was charged, and nothing else but calls that may have run.
+    /// Checks the actions that are left in a turn: what ran was charged, and nothing else but calls that may have run, and those
+    /// that an engine has run again.
     pub fn check_budget(&mut self, turn: usize, left: u32) {
         let mut ran = 0;
         let mut may_have = 0;
@@ -213,13 +220,15 @@ impl<'a> Finding<'a> {
             let has_begun = self.effects.count(id) > 0;
             let outcome = self.outcomes.get(id);
             let is_lost = matches!(outcome, Some(Outcome::Unknown | Outcome::Harmless));
-            ran += u32::from(has_begun);
+            let times = u32::try_from(self.effects.count(id)).unwrap_or(u32::MAX);
+            ran += times;
             may_have += u32::from(!has_begun && is_lost);
         }
         // Each approval that was lost may have been charged.
         let lost = self.notes.iter().filter(|note| note.contains(UNKNOWN));
         let lost = u32::try_from(lost.count()).unwrap_or(u32::MAX);
         may_have += if turn == 0 { lost } else { 0 };
+        may_have += self.reruns * AT_ONCE;
         let spent = ACTIONS - left;
         self.expect((ran..=ran + may_have).contains(&spent), || {
             format!(

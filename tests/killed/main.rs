@@ -2,7 +2,8 @@
 //! has one outcome, and nothing runs twice.
 //!
 //! `just chaos` kills 200 processes. `CHAOS_KILLS` is the number of kills over each store, and `CHAOS_SEED` repeats
-//! its choices and its delays, as parts of the time that a process takes.
+//! its choices and its delays, as parts of the time that a process takes. `just kills` does the same to conversations that an
+//! engine runs.
 
 #![cfg(unix)]
 #![allow(unreachable_pub)] // the modules of a test have no public interface
@@ -11,14 +12,27 @@
 mod checks;
 #[path = "../chaos/dice.rs"]
 mod dice;
+#[cfg(feature = "engines")]
+mod engine;
+#[cfg(feature = "engines")]
+mod engine_kills;
+#[cfg(feature = "engines")]
+mod engine_trial;
 mod office;
 mod places;
 mod points;
+#[cfg(feature = "engines")]
+#[path = "../../examples/durable/server.rs"]
+mod restate_server;
 mod script;
 mod seed;
 mod setting;
 mod tally;
 mod trial;
+#[cfg(feature = "engines")]
+mod with_dbos;
+#[cfg(feature = "engines")]
+mod with_restate;
 mod worker;
 
 use checks::{Finding, left};
@@ -67,7 +81,20 @@ async fn conversation(
     };
     play(setting, 2, &mut ends, tally)?;
 
-    let mut finding = Finding::read(setting, &store).await;
+    check(setting, &store, of_turn, 0, tally).await?;
+    Ok(true)
+}
+
+/// Checks what is left of a conversation, and deletes it. `of_turn` is the number of actions that were left in its first turn, and
+/// `reruns` the number of times that an engine may have run its calls again.
+async fn check(
+    setting: &Setting,
+    store: &impl SharedStore,
+    of_turn: u32,
+    reruns: u32,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let mut finding = Finding::read(setting, store, reruns).await;
     tally.conversations += 1;
     finding.check_calls(tally);
     finding.check_budget(0, of_turn);
@@ -79,7 +106,7 @@ async fn conversation(
     session.end().await;
     store.delete(&setting.key()).await.expect("it is deleted");
     match finding.into_problems() {
-        problems if problems.is_empty() => Ok(true),
+        problems if problems.is_empty() => Ok(()),
         problems => Err(problems.join("\n")),
     }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// The most kills of one conversation.
 const KILLS: u32 = 5;
 /// The processes after which a conversation should have come to its end.
-const PROCESSES: u32 = 60;
+pub const PROCESSES: u32 = 60;
 
 /// How the processes of a conversation end.
 pub enum Ends<'a> {
@@ -46,23 +46,7 @@ struct WorkerEnd {
 impl Worker {
     /// Starts a process, and waits until it opens the conversation.
     fn start(setting: &Setting, turns: usize, point: Option<u32>) -> Self {
-        let this = std::env::current_exe().expect("this binary");
-        let errors = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(setting.folder.join("errors"));
-        let mut command = Command::new(this);
-        command
-            .args(["--exact", "worker::goes_on_with_the_conversation"])
-            .args(["--ignored", "--nocapture"])
-            .env(PLACE, &setting.place)
-            .env(ID, &setting.id)
-            .env(FOLDER, &setting.folder)
-            .env(JOURNAL, setting.journal.name())
-            .env(TURNS, turns.to_string())
-            .env_remove(POINT)
-            .stdout(Stdio::piped())
-            .stderr(errors.expect("the file opens"));
+        let mut command = command(setting, "worker::goes_on_with_the_conversation", turns);
         if let Some(point) = point {
             command.env(POINT, point.to_string());
         }
@@ -103,6 +87,28 @@ impl Worker {
             was_killed: status.signal().is_some(),
         }
     }
+}
+
+/// Returns the command that runs a test of this binary as another process of the conversation.
+pub fn command(setting: &Setting, test: &str, turns: usize) -> Command {
+    let this = std::env::current_exe().expect("this binary");
+    let errors = OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(setting.folder.join("errors"));
+    let mut command = Command::new(this);
+    command
+        .args(["--exact", test])
+        .args(["--ignored", "--nocapture"])
+        .env(PLACE, &setting.place)
+        .env(ID, &setting.id)
+        .env(FOLDER, &setting.folder)
+        .env(JOURNAL, setting.journal.name())
+        .env(TURNS, turns.to_string())
+        .env_remove(POINT)
+        .stdout(Stdio::piped())
+        .stderr(errors.expect("the file opens"));
+    command
 }
 
 /// Plays the conversation to the end of a turn. Returns false if the process did not reach its point.
@@ -159,7 +165,7 @@ pub fn play(
 }
 
 /// Returns what the processes have written to their error stream.
-fn errors(setting: &Setting) -> String {
+pub fn errors(setting: &Setting) -> String {
     let file = File::open(setting.folder.join("errors"));
     let lines = BufReader::new(file.expect("the file opens")).lines();
     let lines = lines.map_while(Result::ok).collect::<Vec<_>>();

@@ -30,20 +30,25 @@ pub const AGAIN: &str = "again";
 /// There is nothing left to say.
 pub const FINISHED: &str = "finished";
 
-fn say(line: &str) {
+pub fn say(line: &str) {
     println!("\n{SAYS}{line}");
+}
+
+/// Returns the conversation of this process, where it is the other one.
+pub fn setting_of_this_process() -> Setting {
+    Setting {
+        place: variable(PLACE),
+        id: variable(ID),
+        folder: variable(FOLDER).into(),
+        journal: JournalKind::named(&variable(JOURNAL)),
+    }
 }
 
 /// The other process, where it is one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "the other tests run it in its own process"]
 async fn goes_on_with_the_conversation() {
-    let setting = Setting {
-        place: variable(PLACE),
-        id: variable(ID),
-        folder: variable(FOLDER).into(),
-        journal: JournalKind::named(&variable(JOURNAL)),
-    };
+    let setting = setting_of_this_process();
     let turns = variable(TURNS).parse().expect("a number of turns");
     with_store!(&setting.place, |store| say(
         go_on(store, &setting, turns).await
@@ -113,7 +118,7 @@ async fn next_input(
 }
 
 /// Gives a token to the person, who still has it after the process has ended.
-fn keep_token(setting: &Setting, token: &str) {
+pub fn keep_token(setting: &Setting, token: &str) {
     let mut options = OpenOptions::new();
     let file = options
         .create(true)

@@ -9,7 +9,7 @@ use std::process::Command;
 pub type Arrows = (&'static str, &'static [&'static str]);
 
 /// The packages from the bottom. Each depends on those that are named beside it, and on none that comes after it.
-pub const ARROWS: [Arrows; 16] = [
+pub const ARROWS: [Arrows; 17] = [
     ("tool-core-macros", &[]),
     ("tool-core", &["tool-core-macros"]),
     ("tool-adapters-providers", &["tool-core"]),
@@ -30,6 +30,7 @@ pub const ARROWS: [Arrows; 16] = [
         "tool-adapters-telemetry",
         &["tool-adapters-http", "tool-adapters-providers", "tool-core"],
     ),
+    ("tool-adapters-dbos", &["tool-adapters-models", "tool-core"]),
     (
         "tool-adapters-restate",
         &["tool-adapters-models", "tool-core"],
@@ -85,6 +86,7 @@ pub const ARROWS: [Arrows; 16] = [
         &[
             "tool-adapters-agents",
             "tool-adapters-cli",
+            "tool-adapters-dbos",
             "tool-adapters-gateway",
             "tool-adapters-http",
             "tool-adapters-inspector",

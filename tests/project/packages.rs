@@ -91,7 +91,8 @@ fn published_packages_describe_themselves() {
         }
         assert_eq!(package["license"], "MIT OR Apache-2.0", "{name}");
         let rust = match name {
-            // As restate-sdk, without which it is nothing.
+            // As the crates of the engines, without which they are nothing.
+            "tool-adapters-dbos" => (1, 95),
             "tool-adapters-restate" => (1, 90),
             _ => RUST,
         };

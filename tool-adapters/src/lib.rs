@@ -27,6 +27,7 @@
 //! | `metrics` | [`telemetry::prometheus`] | 1.89 |
 //! | `inspector` | [`inspector`]: a page that tries and watches tools; has `metrics` | 1.89 |
 //! | `otel` | [`telemetry::otel`]: spans and metrics over OTLP | 1.89 |
+//! | `dbos` | [`dbos`]: conversations that DBOS runs on PostgreSQL, which go on after a crash; has `agent` | 1.95 |
 //! | `restate` | [`restate`]: conversations that Restate runs, which go on after a crash; has `agent` | 1.90 |
 //! | `redis` | [`stores::RedisStore`]: sessions and conversations in Redis | 1.89 |
 //! | `journal` | [`stores::FileJournal`]: a journal of calls in a file, for one process. The stores have their own | 1.90 |
@@ -50,6 +51,10 @@ pub use tool_adapters_models::agent;
 #[cfg(feature = "cli")]
 #[doc(inline)]
 pub use tool_adapters_cli as cli;
+
+#[cfg(feature = "dbos")]
+#[doc(inline)]
+pub use tool_adapters_dbos as dbos;
 
 #[cfg(feature = "egress")]
 #[doc(inline)]

@@ -5,6 +5,8 @@
 //!
 //! [`ag_ui`] is `tool_adapters::ag_ui`: an agent behind a front end.
 //!
+//! [`engines`] is what the packages of engines for durable execution share.
+//!
 //! Begin with [`agent`] for a conversation that calls tools, and with [`http::HttpModel`] for the
 //! way of a request.
 
@@ -18,6 +20,7 @@ mod agent_models;
 mod agent_streams;
 mod conversation_log;
 mod durable_agent;
+pub mod engines;
 mod history_keeper;
 mod host_text;
 #[cfg(feature = "http")]

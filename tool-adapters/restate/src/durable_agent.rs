@@ -2,17 +2,14 @@
 
 use crate::earlier_runs::EarlierRuns;
 use crate::steps::{WAITING, WaitingSignal, with_steps};
-use futures_util::future::BoxFuture;
 use restate_sdk::prelude::{
     ContextClient, ContextReadState, HandlerError, HandlerResult, Json, ObjectContext,
     SharedObjectContext, TerminalError,
 };
-use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::sync::Arc;
 use tool_adapters_models::agent::{AgentLoop, OpenAgentError};
-use tool_core::call::ErrorBody;
-use tool_core::session::{Decision, DurableSteps, Model, Reply, ReplyFinish};
+use tool_adapters_models::engines::{DurableFunction, DurableReply, awaited_signal};
+use tool_core::session::{Decision, DurableSteps, Model};
 
 /// The agent of conversations that Restate runs: a virtual object whose key is the conversation, so that one message of a
 /// conversation is answered at a time.
@@ -55,20 +52,10 @@ use tool_core::session::{Decision, DurableSteps, Model, Reply, ReplyFinish};
 ///     Ok(())
 /// }
 /// ```
+#[derive(Debug)]
 pub struct DurableAgent {
-    reply: Box<ReplyFn>,
+    function: DurableFunction,
     earlier: EarlierRuns,
-}
-
-/// Opens a conversation and answers a message.
-type ReplyFn = dyn Fn(Arc<dyn DurableSteps>, String, String) -> BoxFuture<'static, Result<Reply, OpenAgentError>>
-    + Send
-    + Sync;
-
-impl fmt::Debug for DurableAgent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DurableAgent").finish_non_exhaustive()
-    }
 }
 
 impl DurableAgent {
@@ -82,43 +69,9 @@ impl DurableAgent {
         F: Fn(Arc<dyn DurableSteps>, String) -> R + Send + Sync + 'static,
         R: Future<Output = Result<AgentLoop<M>, OpenAgentError>> + Send + 'static,
     {
-        let reply = move |steps, conversation, message: String| {
-            let opening = open(steps, conversation);
-            let replying = async move {
-                let mut agent = opening.await?;
-                let reply = agent.prompt(message).await;
-                Ok(agent.decided(reply).await)
-            };
-            Box::pin(replying) as BoxFuture<'static, Result<Reply, OpenAgentError>>
-        };
         Self {
-            reply: Box::new(reply),
+            function: DurableFunction::new(open),
             earlier: EarlierRuns::default(),
-        }
-    }
-}
-
-/// The answer of the handler `message`: the reply as a user may read it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct DurableReply {
-    /// The last text of the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub text: Option<String>,
-    /// The reason for which the reply ended.
-    pub finish: ReplyFinish,
-    /// The error of a reply that failed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<ErrorBody>,
-}
-
-impl From<Reply> for DurableReply {
-    fn from(reply: Reply) -> Self {
-        Self {
-            error: reply.error_for_user(),
-            text: reply.text,
-            finish: reply.finish,
         }
     }
 }
@@ -133,7 +86,7 @@ impl DurableAgent {
         message: String,
     ) -> HandlerResult<Json<DurableReply>> {
         let conversation = ctx.key().to_owned();
-        let answer = |steps| (self.reply)(steps, conversation, message);
+        let answer = |steps| self.function.reply(steps, conversation, message);
         let reply = with_steps(&ctx, &self.earlier, answer).await?;
         Ok(Json(reply.into()))
     }
@@ -152,22 +105,11 @@ impl DurableAgent {
                 "this conversation answers no message, so no call of it waits for a decision";
             return Err(TerminalError::new_with_code(404, message).into());
         };
-        let name = signal_for(&decision, &waiting);
+        let name = awaited_signal(&decision, &waiting.signal);
         let value = serde_json::to_string(&decision).map_err(HandlerError::from)?;
         ctx.invocation_handle(waiting.invocation)
             .signal(&name)
             .resolve(value);
         Ok(())
-    }
-}
-
-/// Returns the name of the signal that takes a decision to its call. A call that waits on after a wrong decision waits for a
-/// further signal; the others of a step wait for their first.
-fn signal_for(decision: &Decision, waiting: &WaitingSignal) -> String {
-    let name = Decision::signal_name(decision.token());
-    if waiting.signal.starts_with(&name) {
-        waiting.signal.clone()
-    } else {
-        name
     }
 }

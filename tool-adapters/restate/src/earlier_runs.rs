@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
+use tool_adapters_models::engines::RunningSteps;
 use tool_core::ToolError;
 
 /// The time after which an abandoned run is forgotten. By then, another process runs its function.
@@ -49,8 +50,7 @@ struct UnrecordedResult {
 pub(crate) struct Run {
     began: Instant,
     unrecorded: Mutex<Vec<UnrecordedResult>>,
-    /// The number of steps that are running.
-    running: watch::Sender<usize>,
+    running: RunningSteps,
     is_over: watch::Sender<bool>,
 }
 
@@ -59,7 +59,7 @@ impl Run {
         Self {
             began: Instant::now(),
             unrecorded: Mutex::new(unrecorded.unwrap_or_default()),
-            running: watch::Sender::new(0),
+            running: RunningSteps::default(),
             is_over: watch::Sender::new(false),
         }
     }
@@ -74,7 +74,7 @@ impl Run {
         if let Some(text) = known {
             return Ok(text);
         }
-        let _running = RunningStep::begin(&self.running);
+        let _running = self.running.begin();
         let text = work.await?;
         self.unrecorded.lock().push(UnrecordedResult {
             place,
@@ -98,8 +98,7 @@ impl Run {
 
     /// Ends a run that Restate has given up, once no step is running.
     pub(crate) async fn give_up<T>(&self) -> T {
-        // It fails if the sender is gone, which is this run.
-        let _ = self.running.subscribe().wait_for(|steps| *steps == 0).await;
+        self.running.ended().await;
         self.end();
         std::future::pending().await
     }
@@ -110,6 +109,7 @@ impl Run {
 
     /// Waits until the run is over.
     pub(crate) async fn over(&self) {
+        // It fails if the sender is gone, which is this run.
         let _ = self.is_over.subscribe().wait_for(|is_over| *is_over).await;
     }
 
@@ -121,22 +121,6 @@ impl Run {
 
     fn is_forgotten(&self) -> bool {
         *self.is_over.borrow() && self.began.elapsed() > KEEP
-    }
-}
-
-/// Counts a step while it is running.
-struct RunningStep<'a>(&'a watch::Sender<usize>);
-
-impl<'a> RunningStep<'a> {
-    fn begin(running: &'a watch::Sender<usize>) -> Self {
-        running.send_modify(|steps| *steps += 1);
-        Self(running)
-    }
-}
-
-impl Drop for RunningStep<'_> {
-    fn drop(&mut self) {
-        self.0.send_modify(|steps| *steps -= 1);
     }
 }
 

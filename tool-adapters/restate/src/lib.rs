@@ -15,8 +15,9 @@ mod durable_agent;
 mod earlier_runs;
 mod steps;
 
-pub use crate::durable_agent::{DurableAgent, DurableReply};
+pub use crate::durable_agent::DurableAgent;
 pub use crate::steps::{EarlierRuns, with_steps};
+pub use tool_adapters_models::engines::DurableReply;
 
 /// The crate `restate-sdk`, in the version of this package.
 pub use restate_sdk as sdk;

@@ -21,7 +21,8 @@ use tokio::time::timeout;
 /// A step that was running when the process ended runs again. Make it a call of a session with a [`Journal`](super::Journal):
 /// an action that had begun is then `UNKNOWN`, and does not run a second time.
 ///
-/// [`PlainSteps`] is for programs and tests without an engine. The package `tool-adapters-restate` has the steps of Restate.
+/// [`PlainSteps`] is for programs and tests without an engine. The packages `tool-adapters-restate` and
+/// `tool-adapters-dbos` have those of Restate and DBOS.
 ///
 /// ```
 /// use std::time::Duration;
@@ -47,7 +48,8 @@ pub trait DurableSteps: Send + Sync + 'static {
     /// Runs a step and returns its result, or returns the recorded result without running it.
     ///
     /// The name is for the people who read the engine's log. An engine tells steps apart by their order: those that are asked
-    /// for at the same time run in the order in which their futures are polled first, perhaps one after the other.
+    /// for at the same time run in the order in which their futures are polled first, perhaps one after the other, and return in
+    /// that order.
     ///
     /// If the step fails, nothing is recorded, and the engine runs the function again later. Without an engine the error is
     /// returned. An engine returns an error of its own if the function was cancelled.

@@ -1,6 +1,7 @@
 //! The steps of an object of one's own.
 
-use crate::server::{Failure, RestateServer, free_address};
+use crate::engine::Failure;
+use crate::server::{RestateServer, free_address};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
