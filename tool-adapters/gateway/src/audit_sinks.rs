@@ -296,3 +296,99 @@ mod tests {
         );
     }
 }
+
+#[cfg(all(test, feature = "postgres"))]
+mod column_tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// A record in which no member is left out.
+    fn full_record() -> AuditRecord {
+        AuditRecord {
+            time: Timestamp::now(),
+            session: "s".to_owned(),
+            principal: "user:7".to_owned(),
+            turn: 1,
+            call: "call_1".to_owned(),
+            server: "notes".to_owned(),
+            method: "tools/call",
+            name: "notes_add".to_owned(),
+            arguments: "{}".to_owned(),
+            outcome: "OK",
+            error: Some("none".to_owned()),
+            duration_ms: 1,
+            characters: 2,
+            reasons: vec!["it deletes notes".to_owned()],
+            decided_by: Some("ada".to_owned()),
+            asked_arguments: Some("{}".to_owned()),
+        }
+    }
+
+    fn members() -> BTreeSet<String> {
+        let record = serde_json::to_value(full_record()).expect("JSON");
+        let members = record.as_object().expect("an object");
+        members.keys().cloned().collect()
+    }
+
+    fn between<'a>(text: &'a str, start: &str, end: &str) -> &'a str {
+        let (_, rest) = text.split_once(start).expect("the start is there");
+        let (found, _) = rest.split_once(end).expect("the end is there");
+        found
+    }
+
+    /// The columns of a list, without the functions around them.
+    fn listed(list: &str) -> BTreeSet<String> {
+        let columns = list.split(", ").map(|column| {
+            let column = column.trim().trim_start_matches("coalesce(");
+            column.to_owned()
+        });
+        columns.filter(|column| column != "'')").collect()
+    }
+
+    /// The columns that the migrations create, each with its type.
+    fn created() -> BTreeSet<String> {
+        let sql = TABLES.migrations[0].sql;
+        let columns = between(sql, "tool_gateway_audit (\n", "\n);").lines();
+        let mut created = BTreeSet::new();
+        for column in columns.filter(|line| !line.trim_start().starts_with("--")) {
+            let mut words = column.trim().trim_end_matches(',').split(' ');
+            let name = words.next().expect("a name");
+            let kind = words.next().expect("a type");
+            let kind = kind.replace("timestamptz", "timestamp with time zone");
+            created.insert(format!("{name} {kind}"));
+        }
+        created
+    }
+
+    #[test]
+    fn statement_has_a_column_for_each_member_of_a_record() {
+        let into = between(INSERT, "tool_gateway_audit (", ")");
+        assert_eq!(listed(into), members());
+        assert_eq!(listed(between(INSERT, "SELECT ", " FROM")), members());
+        assert_eq!(
+            into.split(", ").count(),
+            members().len(),
+            "no column is there twice"
+        );
+    }
+
+    #[test]
+    fn table_has_a_column_for_each_member_of_a_record() {
+        // A column of a later migration has to be counted here, too.
+        assert_eq!(TABLES.migrations.len(), 1);
+        let created = created();
+        let names = created.iter().filter_map(|column| column.split_once(' '));
+        let names = names.map(|(name, _)| name.to_owned());
+        let mut expected = members();
+        expected.insert("id".to_owned());
+        assert_eq!(names.collect::<BTreeSet<_>>(), expected);
+
+        let checked = between(TABLES.migrations[0].sql, "VALUES ('", "\n    ) AS expected");
+        let checked = checked.split("('").map(|column| {
+            let column = column.split("')").next().unwrap_or_default();
+            column.replace("', '", " ")
+        });
+        let checked = checked.filter(|column| !column.is_empty());
+        assert_eq!(checked.collect::<BTreeSet<_>>(), created);
+    }
+}
