@@ -504,6 +504,7 @@ impl TaskRecord {
             harmless: false,
             time_limit_ms: whole_milliseconds(self.times.rest(Timestamp::now())),
             replaces: None,
+            approval: None,
             seal: None,
         }
     }
