@@ -266,7 +266,7 @@ pub(crate) fn recovered_end(session: &SessionInner, call: &ToolCall) -> Option<T
     genuine_response(session, call, &found)
 }
 
-/// What other processes have recorded of a call, without its arguments.
+/// The end of a call of another process, as far as it is recorded.
 pub(crate) enum EarlierEnd {
     /// The call may run still, or the journal cannot say.
     Open,
