@@ -128,7 +128,7 @@ async fn calendar() -> Result<GoogleCalendar, Box<dyn Error>> {
     let setting = |name| env::var_os(name).map(|text| text.to_string_lossy().into_owned());
     let base_url = match setting("GOOGLE_CALENDAR_BASE_URL") {
         Some(base_url) => base_url,
-        None => server::start(server::router()).await?,
+        None => server::start_at(0, server::router()).await?,
     };
     // The local server accepts any token. Without a token every call answers AUTH.
     let token = setting("GOOGLE_CALENDAR_TOKEN").unwrap_or_else(|| "local".to_owned());

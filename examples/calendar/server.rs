@@ -25,12 +25,7 @@ pub(crate) fn router() -> Router {
         .with_state(Events::default())
 }
 
-/// Serves on a free local port until the process ends, and returns the address.
-pub(crate) async fn start(router: Router) -> std::io::Result<String> {
-    start_at(0, router).await
-}
-
-/// Serves on a given port.
+/// Serves on a local port until the process ends, and returns the address. 0 is a free port.
 pub(crate) async fn start_at(port: u16, router: Router) -> std::io::Result<String> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let base_url = format!("http://{}", listener.local_addr()?);

@@ -34,12 +34,7 @@ impl Mailbox {
     }
 }
 
-/// Serves on a free local port until the process ends, and returns the address.
-pub(crate) async fn start() -> io::Result<(SocketAddr, Mailbox)> {
-    start_at(0).await
-}
-
-/// Serves on a given port.
+/// Serves on a local port until the process ends, and returns the address. 0 is a free port.
 pub(crate) async fn start_at(port: u16) -> io::Result<(SocketAddr, Mailbox)> {
     let listener = TcpListener::bind(("127.0.0.1", port)).await?;
     let (address, mailbox) = (listener.local_addr()?, Mailbox::default());

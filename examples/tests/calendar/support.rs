@@ -52,7 +52,10 @@ impl Calendar {
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let log = Arc::clone(&seen);
         let remember = from_fn(move |request, next| remember(Arc::clone(&log), request, next));
-        config["base_url"] = server::start(router.layer(remember)).await.unwrap().into();
+        config["base_url"] = server::start_at(0, router.layer(remember))
+            .await
+            .unwrap()
+            .into();
         Self::of(configured(config, secrets).await.unwrap(), seen)
     }
 
@@ -74,7 +77,7 @@ impl Calendar {
         let seen = Arc::<Mutex<Vec<Seen>>>::default();
         let log = Arc::clone(&seen);
         let remember = from_fn(move |request, next| remember(Arc::clone(&log), request, next));
-        let base_url = server::start(Router::new().fallback(answer).layer(remember))
+        let base_url = server::start_at(0, Router::new().fallback(answer).layer(remember))
             .await
             .unwrap();
         let config = from_value(json!({"base_url": base_url})).unwrap();

@@ -51,7 +51,7 @@ pub(crate) fn silent_at_the_end() -> (u16, std::sync::mpsc::Receiver<TcpStream>)
 // A5
 #[tokio::test(flavor = "multi_thread")]
 async fn due_draft_is_sent_once() {
-    let (address, mailbox) = server::start().await.unwrap();
+    let (address, mailbox) = server::start_at(0).await.unwrap();
     let home = Home::with_mail_at(address.port());
     let mut serving = home.serve();
     let scheduled = serving.call("schedule_draft", draft("grace@example.org"));

@@ -55,7 +55,7 @@ async fn due_drafts_of_several_workers_are_sent_once() {
     let Some(database) = OwnDatabase::new().await else {
         return;
     };
-    let (address, mailbox) = server::start().await.unwrap();
+    let (address, mailbox) = server::start_at(0).await.unwrap();
     let home = Home::with_mail_at(address.port()).in_postgres(&database.url());
     // They start at once, and one of them makes the agents.
     let mut workers = [home.serve(), home.serve(), home.serve()];
@@ -87,7 +87,7 @@ async fn approval_of_one_worker_runs_in_another() {
     let Some(database) = OwnDatabase::new().await else {
         return;
     };
-    let (address, mailbox) = server::start().await.unwrap();
+    let (address, mailbox) = server::start_at(0).await.unwrap();
     let home = Home::with_mail_at(address.port()).in_postgres(&database.url());
     let mut asking = home.serve();
     let letter = json!({"to": "grace@example.org", "subject": "Hello", "body": "It begins."});

@@ -211,7 +211,7 @@ async fn calls_of_expired_sessions_leave_the_list_once_read() {
         let session = open(&store, &request).await.expect("the session opens");
         session.mint(&waiting(number), HOUR).await;
     }
-    tokio::time::sleep(Duration::from_millis(1_000)).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let lists = async || {
         let mut keys = lifetimes(&redis).await;
         keys.retain(|(key, _)| key.ends_with(":someone:asked"));

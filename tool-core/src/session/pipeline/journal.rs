@@ -7,7 +7,6 @@ use crate::session::inner::SessionInner;
 use crate::session::journal::{JournalEntry, JournalError, JournalStart, RecoveredCall};
 use crate::session::journal_response::bounded;
 use crate::session::pipeline::governed_call::{GovernedCall, idempotency_key, time_limit};
-use crate::session::shared_records::{lost_work, untrusted_work};
 use crate::session::store::handle::within;
 use crate::time::whole_milliseconds;
 use std::sync::Arc;
@@ -15,9 +14,6 @@ use std::sync::Arc;
 /// Number of attempts to replace what other processes have recorded under a call's id. Each fails
 /// only if yet another process was faster.
 const ATTEMPTS: u32 = 3;
-
-/// The advice about a call of which it is unknown whether it took effect.
-const FIND_OUT: &str = "Find out, and call it again with another id if it did not.";
 
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or
 /// the response of a call that does not run: it failed to be recorded, another process has
@@ -227,7 +223,10 @@ fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<
             tool = %name.escape_debug(),
             "an entry of the journal was changed, or sealed with another key; the call counts as unknown"
         );
-        let message = format!("{} {FIND_OUT}", untrusted_work(name));
+        let message = format!(
+            "the record of an earlier call of `{name}` with this id cannot be trusted; it is unknown whether it took \
+             effect, and it was not run again. Find out, and call it again with another id if it did not."
+        );
         return (!call.definition().is_harmless()).then(|| unknown(call, message));
     }
     if let Some(response) = recorded_response(found) {
@@ -237,7 +236,11 @@ fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<
         return None;
     }
 
-    let message = format!("{} {FIND_OUT}", lost_work(name, found.entry.started_at));
+    let message = format!(
+        "`{name}` was started at {} by a process that then ended; it is unknown whether it took effect, and it was not run \
+         again. Find out, and call it again with another id if it did not.",
+        found.entry.started_at
+    );
     Some(unknown(call, message))
 }
 
@@ -263,7 +266,7 @@ pub(crate) fn recovered_end(session: &SessionInner, call: &ToolCall) -> Option<T
     genuine_response(session, call, &found)
 }
 
-/// The end of a call, as other processes have recorded it.
+/// The end of a call of another process, as far as it is recorded.
 pub(crate) enum EarlierEnd {
     /// The call may run still, or the journal cannot say.
     Open,
