@@ -37,6 +37,7 @@ pub(crate) mod json_form;
 #[cfg(feature = "tower")]
 pub(crate) mod layers;
 pub(crate) mod length;
+pub(crate) mod lost_work;
 pub(crate) mod message;
 pub(crate) mod message_log;
 pub(crate) mod metrics;
@@ -118,6 +119,8 @@ pub use crate::session::json_form::error::HistoryError;
 pub use crate::session::json_form::limits::HistoryLimits;
 pub use crate::session::length::keep::Keep;
 pub use crate::session::length::shortened::Shortened;
+#[doc(hidden)]
+pub use crate::session::lost_work::{lost_work, untrusted_work};
 pub use crate::session::message::Message;
 pub use crate::session::message_log::MessageLog;
 pub use crate::session::metrics::{
@@ -140,7 +143,7 @@ pub use crate::session::runtime::{Runtime, RuntimeBuilder, WaitingCall};
 pub use crate::session::search::ToolSearch;
 pub use crate::session::shared_limits::{LimitScope, RateLimit, SharedLimit};
 #[doc(hidden)]
-pub use crate::session::shared_records::{SharedPlace, SharedRecords, lost_work, untrusted_work};
+pub use crate::session::shared_records::{SharedPlace, SharedRecords};
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
     Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalState, BudgetLimit, Charge,

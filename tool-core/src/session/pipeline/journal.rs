@@ -6,6 +6,7 @@ use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{JournalEntry, JournalError, JournalStart, RecoveredCall};
 use crate::session::journal_response::bounded;
+use crate::session::lost_work::{lost_work, untrusted_work};
 use crate::session::pipeline::governed_call::{GovernedCall, idempotency_key, time_limit};
 use crate::session::store::handle::within;
 use crate::time::whole_milliseconds;
