@@ -15,6 +15,10 @@ use tool_core::{ErrorKind, Session, ToolCall};
 
 /// The words by which the model learns that a call may have had its effect.
 const UNKNOWN: &str = "unknown whether the call took effect";
+/// The words of the journal, in the answer to a call that an engine runs again.
+const UNKNOWN_BY_JOURNAL: &str = "unknown whether it took effect, and it was not run again";
+/// The words of a call that was admitted too often. An engine admits a call again that a kill has ended before it was recorded.
+const LOOP: &str = "Loop detected";
 /// The most calls of a step of the script.
 const AT_ONCE: u32 = 3;
 /// The words of a lost call that does no harm.
@@ -31,6 +35,7 @@ enum Outcome {
     Unknown,
     Harmless,
     Waits,
+    Loop,
     Other,
 }
 
@@ -38,7 +43,8 @@ impl Outcome {
     fn of(text: &str, is_error: bool) -> Self {
         match () {
             () if !is_error => Self::Done,
-            () if text.contains(UNKNOWN) => Self::Unknown,
+            () if text.contains(UNKNOWN) || text.contains(UNKNOWN_BY_JOURNAL) => Self::Unknown,
+            () if text.contains(LOOP) => Self::Loop,
             () if text.contains(HARMLESS) => Self::Harmless,
             () if text.contains(WAITS) => Self::Waits,
             () => Self::Other,
@@ -144,6 +150,7 @@ impl<'a> Finding<'a> {
             if tool_of(&id) == "find" {
                 tally.done += u32::from(outcome == Outcome::Done);
                 tally.harmless += u32::from(outcome == Outcome::Harmless);
+                self.check_loop(&id, outcome, 0, tally);
                 continue;
             }
             let count = effects.count(&id);
@@ -169,6 +176,7 @@ impl<'a> Finding<'a> {
                         format!("`{id}` is shown as one without harm")
                     });
                 }
+                Outcome::Loop => self.check_loop(&id, outcome, count, tally),
                 Outcome::Waits | Outcome::Other => self
                     .problems
                     .push(format!("`{id}` is shown as {outcome:?}")),
@@ -177,10 +185,26 @@ impl<'a> Finding<'a> {
         self.effects = effects;
     }
 
+    /// Checks that a call which was refused as a loop was run again by an engine, and has had no effect unless it does no harm.
+    fn check_loop(&mut self, id: &str, outcome: Outcome, effects: usize, tally: &mut Tally) {
+        if outcome != Outcome::Loop {
+            return;
+        }
+        tally.loops += 1;
+        let does_no_harm = matches!(tool_of(id), "find" | "file");
+        self.expect(self.reruns > 0, || format!("`{id}` is no loop"));
+        self.expect(effects == 0 || does_no_harm, || {
+            format!("`{id}` had its effect, and is shown as a loop")
+        });
+    }
+
     /// Checks that the payment has run by one approval, or that the model knows that it may have.
     pub async fn check_payment(&mut self, session: &Session, tally: &mut Tally) {
         let has_run = self.notes.iter().any(|note| note.contains(HAS_RUN));
-        let is_unknown = self.notes.iter().any(|note| note.contains(UNKNOWN));
+        let is_unknown = self
+            .notes
+            .iter()
+            .any(|note| note.contains(UNKNOWN) || note.contains(UNKNOWN_BY_JOURNAL));
         let paid = self.effects.count(PAYMENT) > 0;
         let tokens = self.setting.tokens();
         tally.approved += u32::from(has_run);
@@ -202,10 +226,19 @@ impl<'a> Finding<'a> {
             });
             let again = session.approve(token).await;
             let kind = again.error().map(|error| error.kind);
-            self.expect(kind == Some(ErrorKind::NotFound), || {
+            let is_used_up = kind == Some(ErrorKind::NotFound);
+            // An engine asks the person again if a kill has ended the call before it was recorded. The other approval, and one
+            // whose call is UNKNOWN, is answered from the journal.
+            let is_answered = self.reruns > 0;
+            tally.answered_again += u32::from(!is_used_up && is_answered);
+            self.expect(is_used_up || is_answered, || {
                 format!("the approval is good for a second run: {kind:?}")
             });
         }
+        let payments = Effects::read(&self.setting.folder).count(PAYMENT);
+        self.expect(payments <= 1, || {
+            format!("the payment has run {payments} times")
+        });
         self.expect(!paid || !tokens.is_empty(), || {
             "the payment has run without a person".to_owned()
         });
@@ -225,7 +258,7 @@ impl<'a> Finding<'a> {
             may_have += u32::from(!has_begun && is_lost);
         }
         // Each approval that was lost may have been charged.
-        let lost = self.notes.iter().filter(|note| note.contains(UNKNOWN));
+        let lost = self.notes.iter().filter(|note| note.contains(UNKNOWN) || note.contains(UNKNOWN_BY_JOURNAL));
         let lost = u32::try_from(lost.count()).unwrap_or(u32::MAX);
         may_have += if turn == 0 { lost } else { 0 };
         may_have += self.reruns * AT_ONCE;
