@@ -1,5 +1,4 @@
--- Records a call, unless another process has recorded one with its id. Returns {decision}, or {'known', entry, response or
--- false, number}.
+-- Records a call, unless another process has recorded one with its id, which is returned then. Returns false otherwise.
 local known = call_of(id)
 if known and known.process ~= process and known.number ~= replaces then
   return other(known)
@@ -21,4 +20,4 @@ for _, old in ipairs(redis.call('ZRANGEBYSCORE', ORDER, '-inf', '(' .. oldest, '
 end
 redis.call('PEXPIRE', CALLS, keep)
 redis.call('PEXPIRE', ORDER, keep)
-return { 'recorded' }
+return false
