@@ -152,6 +152,18 @@ impl Connection {
         self.read(answers.pop().unwrap_or(Value::Nil))
     }
 
+    /// Runs a command, or returns `None` if the user has no right to it.
+    pub(crate) async fn permitted<T: FromRedisValue>(
+        &self,
+        command: Cmd,
+    ) -> Result<Option<T>, StoreError> {
+        match self.answers(&one(command)).await {
+            Ok(mut answers) => self.read(answers.pop().unwrap_or(Value::Nil)).map(Some),
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => Ok(None),
+            Err(error) => Err(describe(&self.address, &error)),
+        }
+    }
+
     /// Runs commands that do not depend on each other, and returns their answers in the same order. The
     /// keys of each have one hash tag.
     pub(crate) async fn each(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, StoreError> {

@@ -27,10 +27,10 @@ const LISTED_AT_ONCE: usize = 200;
 const UNUSED_AT_ONCE: u32 = 200;
 
 /// The keys and the names of a conversation.
-struct ConversationKeys {
+pub(crate) struct ConversationKeys {
     /// The hash, the list of messages, the list of the principal's conversations, and that of all in
     /// the bucket.
-    keys: [String; 4],
+    pub(crate) keys: [String; 4],
     /// The name in the list of the principal.
     id: String,
     /// The name in the list of the bucket: the parts of principal and id, with a colon between them.
@@ -46,7 +46,7 @@ impl ConversationKeys {
     }
 
     /// Returns the keys of the conversation with this name in the list of a bucket.
-    fn of_member(keys: &KeySpace, bucket: u8, member: &str) -> Self {
+    pub(crate) fn of_member(keys: &KeySpace, bucket: u8, member: &str) -> Self {
         let base = keys.conversations(bucket);
         let (principal, id) = member.split_once(':').unwrap_or((member, ""));
         Self {
@@ -176,7 +176,7 @@ impl RedisStore {
         let mut end = at;
         loop {
             let part = read(
-                self.connection(),
+                self.conversations().await?,
                 keys,
                 key,
                 end..end.saturating_add(RESULTS_AT_ONCE),
@@ -214,7 +214,7 @@ impl RedisStore {
                 .arg("LIMIT")
                 .arg(0)
                 .arg(UNUSED_AT_ONCE);
-            let unused: Vec<String> = self.connection().command(query).await?;
+            let unused: Vec<String> = self.conversations().await?.command(query).await?;
             if unused.is_empty() {
                 return Ok(deleted);
             }
@@ -222,7 +222,7 @@ impl RedisStore {
                 let keys = ConversationKeys::of_member(self.keys(), bucket, member);
                 let mut call = keys.call(&DELETE_CONVERSATION);
                 call.arg(since);
-                let is_deleted: u64 = self.connection().script(&call).await?;
+                let is_deleted: u64 = self.conversations().await?.script(&call).await?;
                 deleted += is_deleted;
             }
         }
@@ -245,7 +245,7 @@ impl HistoryStore for RedisStore {
         for text in added.texts() {
             call.arg(text);
         }
-        let answer: (String, String) = self.connection().script(&call).await?;
+        let answer: (String, String) = self.conversations().await?.script(&call).await?;
         match (answer.0.as_str(), answer.1.as_str()) {
             ("appended", messages) => messages.parse().map_err(|_| unexpected_answer()),
             ("conflict", found) => Err(HistoryStoreError::Conflict {
@@ -273,7 +273,7 @@ impl HistoryStore for RedisStore {
         from: u64,
     ) -> Result<Option<StoredConversation>, HistoryStoreError> {
         let keys = ConversationKeys::new(self.keys(), key)?;
-        let part = read(self.connection(), &keys, key, from..u64::MAX).await?;
+        let part = read(self.conversations().await?, &keys, key, from..u64::MAX).await?;
         let Some(ConversationPart { summary, texts }) = part else {
             return Ok(None);
         };
@@ -303,7 +303,7 @@ impl HistoryStore for RedisStore {
             Some(place) => call.arg(place.updated_at).arg(part(&place.id)),
             None => call.arg("").arg(""),
         };
-        let ids: Vec<String> = self.connection().script(&call).await?;
+        let ids: Vec<String> = self.conversations().await?.script(&call).await?;
 
         let mut summaries = Vec::with_capacity(ids.len());
         for ids in ids.chunks(LISTED_AT_ONCE) {
@@ -315,7 +315,7 @@ impl HistoryStore for RedisStore {
                 query.arg(keys.head());
                 queries.push(query);
             }
-            let answers = self.connection().each(queries).await?;
+            let answers = self.conversations().await?.each(queries).await?;
             for (id, answer) in ids.iter().zip(answers) {
                 let fields: Fields =
                     redis::from_redis_value(answer).map_err(|_| unexpected_answer())?;
@@ -334,7 +334,7 @@ impl HistoryStore for RedisStore {
         let keys = ConversationKeys::new(self.keys(), key)?;
         let mut call = keys.call(&DESCRIBE);
         call.arg(info.to_stored(key)?);
-        let _: u8 = self.connection().script(&call).await?;
+        let _: u8 = self.conversations().await?.script(&call).await?;
         Ok(())
     }
 
@@ -356,7 +356,7 @@ impl HistoryStore for RedisStore {
         let created_at = source.created_at;
         let info = source.info.of_branch().to_stored(&new_key)?;
         call.arg(created_at).arg(messages).arg(info);
-        let answer: String = self.connection().script(&call).await?;
+        let answer: String = self.conversations().await?.script(&call).await?;
         match answer.as_str() {
             "branched" => Ok(messages),
             "missing" => Err(missing(key)),
@@ -371,7 +371,7 @@ impl HistoryStore for RedisStore {
         let keys = ConversationKeys::new(self.keys(), key)?;
         let mut call = keys.call(&DELETE_CONVERSATION);
         call.arg("");
-        let deleted: u64 = self.connection().script(&call).await?;
+        let deleted: u64 = self.conversations().await?.script(&call).await?;
         Ok(deleted > 0)
     }
 

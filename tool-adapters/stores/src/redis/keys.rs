@@ -88,9 +88,9 @@ impl KeySpace {
         format!("{}:alive", self.tagged("process", process))
     }
 
-    /// Returns the key that an earlier layout had if there were conversations in it.
-    pub(crate) fn earlier_conversations(&self) -> String {
-        format!("{{{}}}:conversations", self.escaped)
+    /// Returns what all keys of the earlier layout begin with.
+    pub(crate) fn earlier(&self) -> String {
+        format!("{{{}}}", self.escaped)
     }
 }
 

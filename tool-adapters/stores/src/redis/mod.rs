@@ -9,6 +9,7 @@ mod address;
 mod asked;
 mod builder;
 mod connection;
+mod earlier;
 mod histories;
 mod journal;
 mod keys;

@@ -4,6 +4,7 @@ use crate::random::random_number;
 use crate::redis::asked;
 use crate::redis::builder::RedisStoreBuilder;
 use crate::redis::connection::{Connection, milliseconds};
+use crate::redis::earlier;
 use crate::redis::keys::KeySpace;
 use crate::redis::open_sessions::{OpenSessions, slot_member};
 use crate::redis::permits;
@@ -12,6 +13,7 @@ use crate::redis::scripts::{Caller, OpenSession, OrEmpty, ScriptArguments, Sessi
 use crate::redis::session_keys::SessionKeys;
 use std::fmt;
 use std::sync::Arc;
+use tokio::sync::OnceCell;
 use tool_core::SessionId;
 use tool_core::session::{
     ApprovalPage, ApprovalPlace, OpenError, OpenRequest, PermitRequest, PermitVerdict, SessionCall,
@@ -62,10 +64,20 @@ use tool_core::session::{
 ///   +pttl +set +exists +hset +hget +hmget +hgetall +hdel +hlen +hexists +hincrby +hsetnx +rpush +lpop +ltrim +lrange
 ///   +zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrevrangebyscore +role +cluster|slots +wait
 /// ```
+///
+/// # Keys of earlier versions
+///
+/// Earlier versions had all keys of a store in one slot: `{tools}:..`. Conversations are moved at the first
+/// operation on conversations; the user needs `~{tools}:*`, `+dump` and `+restore` for that, and without a
+/// right to these keys it finds none. Stop the processes of the earlier version first. Their sessions, with the
+/// calls that wait in them, and their journals are not moved: drain these processes, so that no call is
+/// left. The keys expire.
 pub struct RedisStore {
     connection: Arc<Connection>,
     keys: KeySpace,
     open_sessions: Arc<OpenSessions>,
+    /// Filled once there are no conversations of the earlier layout.
+    has_moved: OnceCell<()>,
 }
 
 impl RedisStore {
@@ -107,6 +119,7 @@ impl RedisStore {
             connection: Arc::new(connection),
             open_sessions: Arc::new(OpenSessions::new(keys.clone())),
             keys,
+            has_moved: OnceCell::new(),
         }
     }
 
@@ -119,11 +132,20 @@ impl RedisStore {
             connection: self.connection,
             open_sessions: Arc::new(OpenSessions::new(keys.clone())),
             keys,
+            has_moved: OnceCell::new(),
         }
     }
 
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    /// Returns the connection for an operation on conversations, after those of the earlier layout were
+    /// moved.
+    pub(crate) async fn conversations(&self) -> Result<&Connection, StoreError> {
+        let moving = || earlier::move_conversations(&self.connection, &self.keys);
+        self.has_moved.get_or_try_init(moving).await?;
+        Ok(&self.connection)
     }
 
     pub(crate) fn shared_connection(&self) -> Arc<Connection> {

@@ -3,6 +3,7 @@
 
 mod cluster;
 mod conformance;
+mod earlier;
 mod failover;
 mod faults;
 mod histories;

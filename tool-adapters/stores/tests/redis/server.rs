@@ -16,20 +16,20 @@ pub(crate) struct OwnServers {
 }
 
 impl OwnServers {
-    /// Starts a cluster of three primaries with a replica each.
-    pub(crate) fn cluster() -> Result<Self, String> {
-        Self::start("cluster")
+    /// Starts a cluster of three primaries with so many replicas each.
+    pub(crate) fn cluster(replicas: u8) -> Result<Self, String> {
+        Self::start(&["cluster", &replicas.to_string()])
     }
 
     /// Starts a primary, its replica, and three sentinels.
     pub(crate) fn sentinels() -> Result<Self, String> {
-        Self::start("sentinels")
+        Self::start(&["sentinels"])
     }
 
-    fn start(what: &str) -> Result<Self, String> {
+    fn start(what: &[&str]) -> Result<Self, String> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/redis-cluster");
         let mut process = Command::new(script)
-            .arg(what)
+            .args(what)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -44,7 +44,7 @@ impl OwnServers {
             let mut reason = String::new();
             let errors = process.stderr.take().expect("its errors");
             _ = BufReader::new(errors).read_to_string(&mut reason);
-            return Err(format!("no {what} of Redis: {}", reason.trim()));
+            return Err(format!("no {what:?} of Redis: {}", reason.trim()));
         }
         Ok(Self {
             url: url.trim().to_owned(),
@@ -66,7 +66,7 @@ pub(crate) fn or_skip<T>(servers: Result<T, impl std::fmt::Display>) -> Option<T
 
 /// Returns the URL of a cluster that all tests share. Skips the test if there can be none.
 pub(crate) fn cluster_url() -> Option<String> {
-    static CLUSTER: LazyLock<Result<OwnServers, String>> = LazyLock::new(OwnServers::cluster);
+    static CLUSTER: LazyLock<Result<OwnServers, String>> = LazyLock::new(|| OwnServers::cluster(1));
     or_skip(CLUSTER.as_ref()).map(|cluster| cluster.url.clone())
 }
 
