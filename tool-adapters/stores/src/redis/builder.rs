@@ -82,9 +82,12 @@ impl RedisStoreBuilder {
     /// signs of life, and the index of open sessions do not: they are renewed or end by themselves.
     ///
     /// An operation whose change is not confirmed in time fails, and a call whose admission fails does not
-    /// run. Note that the primary has made the change: the call stays counted. While no replica answers,
-    /// every change fails after this time, and changes of one process wait for each other: keep it
-    /// below the store's deadline.
+    /// run. Note that the primary has made the change: the call stays counted. While too few replicas
+    /// answer, every change fails after this time. So give each primary one replica more than you ask for,
+    /// and keep the time well below the deadline of the store.
+    ///
+    /// A server answers nothing else on a connection while a change waits there, so that a store with this
+    /// setting has eight connections in place of one.
     pub fn replicas(mut self, replicas: u32, limit: Duration) -> Self {
         self.replicas = (replicas > 0).then_some(ReplicaWait { replicas, limit });
         self

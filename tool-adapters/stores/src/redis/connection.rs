@@ -1,5 +1,5 @@
-//! The connection of a store: one link, made again after a pause when it breaks, and what is sent
-//! again over it.
+//! The connection of a store: its links, made again after a pause when they break, and what is sent
+//! again over them.
 
 use crate::random::random_number;
 use crate::redis::address::Address;
@@ -13,6 +13,7 @@ use redis::{
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 use tool_core::serde::de::DeserializeOwned;
@@ -28,6 +29,10 @@ const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_m
 /// The first and the longest pause between two attempts to connect.
 const CONNECT_PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
+/// The links of a store whose changes wait for replicas: a server answers nothing else on a link while a
+/// change waits there.
+const WAITING_LANES: usize = 8;
+
 /// The replicas that have to confirm a change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ReplicaWait {
@@ -38,26 +43,35 @@ pub(crate) struct ReplicaWait {
 /// The connection of a store, which all its sessions share.
 pub(crate) struct Connection {
     endpoint: Endpoint,
-    current: Mutex<Option<NumberedLink>>,
-    attempts: tokio::sync::Mutex<Attempts>,
+    lanes: Vec<Lane>,
+    /// The number of times that a link broke. All links are made again then: what has cut one off has
+    /// mostly cut off the others, which would find out by losing a request each.
+    breaks: AtomicU64,
+    /// The number of requests, of which each takes the next lane.
+    requests: AtomicUsize,
     replicas: Option<ReplicaWait>,
     /// Hosts and ports, without the secrets in the URL.
     pub(crate) address: String,
 }
 
-/// A link, and its number among those of the connection.
+/// One link at a time, which is made again when it breaks.
+#[derive(Default)]
+struct Lane {
+    current: Mutex<Option<AgedLink>>,
+    attempts: tokio::sync::Mutex<Attempts>,
+}
+
+/// A link, and the number of breaks before it.
 #[derive(Clone)]
-struct NumberedLink {
+struct AgedLink {
     link: Link,
-    number: u64,
+    breaks: u64,
 }
 
 /// The attempts to connect.
 #[derive(Default)]
 struct Attempts {
-    /// Those that succeeded.
-    links: u64,
-    /// Those that failed since then.
+    /// Those that failed since the last one that succeeded.
     failures: u32,
     pause: Option<Pause>,
 }
@@ -86,11 +100,9 @@ impl Attempts {
         });
     }
 
-    fn succeeded(&mut self) -> u64 {
-        self.links += 1;
+    fn succeeded(&mut self) {
         self.failures = 0;
         self.pause = None;
-        self.links
     }
 }
 
@@ -108,6 +120,40 @@ fn jittered(time: Duration) -> Duration {
     time / 2 + time / 2 * share / 1_000
 }
 
+impl Lane {
+    /// Returns the link, which is made first if there is none since the last break.
+    async fn link(&self, connection: &Connection) -> RedisResult<AgedLink> {
+        if let Some(link) = self.current(connection) {
+            return Ok(link);
+        }
+        let mut attempts = self.attempts.lock().await;
+        // Another request may have connected meanwhile.
+        if let Some(link) = self.current(connection) {
+            return Ok(link);
+        }
+        attempts.check()?;
+        let breaks = connection.breaks.load(Ordering::SeqCst);
+        match connection.endpoint.connect().await {
+            Ok(link) => {
+                attempts.succeeded();
+                let link = AgedLink { link, breaks };
+                *self.current.lock() = Some(link.clone());
+                Ok(link)
+            }
+            Err(error) => {
+                attempts.failed(&error);
+                Err(error)
+            }
+        }
+    }
+
+    fn current(&self, connection: &Connection) -> Option<AgedLink> {
+        let breaks = connection.breaks.load(Ordering::SeqCst);
+        let current = self.current.lock().clone();
+        current.filter(|link| link.breaks == breaks)
+    }
+}
+
 impl Connection {
     /// Creates a connection that connects at its first use.
     pub(crate) fn lazy(
@@ -116,10 +162,12 @@ impl Connection {
         replicas: Option<ReplicaWait>,
     ) -> Result<Self, StoreError> {
         let address = Address::read(url)?;
+        let lanes = replicas.map_or(1, |_| WAITING_LANES);
         Ok(Self {
             endpoint: Endpoint::new(&address, certificates)?,
-            current: Mutex::default(),
-            attempts: tokio::sync::Mutex::default(),
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
+            breaks: AtomicU64::new(0),
+            requests: AtomicUsize::new(0),
             replicas,
             address: address.shown,
         })
@@ -218,14 +266,21 @@ impl Connection {
     async fn answers(&self, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
         let begin = Instant::now();
         let mut tries = 0;
+        let request = self.requests.fetch_add(1, Ordering::Relaxed);
+        let lane = &self.lanes[request % self.lanes.len()];
         loop {
-            let mut current = self.link().await?;
+            let mut current = lane.link(self).await?;
             let error = match pipeline.query_async(&mut current.link).await {
                 Ok(answers) => return Ok(answers),
                 Err(error) => error,
             };
             if current.link.is_broken_by(&error) {
-                self.discard(current.number);
+                // Does nothing if another request has seen this break.
+                let breaks = current.breaks;
+                let counted = Ordering::SeqCst;
+                _ = self
+                    .breaks
+                    .compare_exchange(breaks, breaks + 1, counted, counted);
             }
             let may_move = !matches!(self.endpoint, Endpoint::Server(_));
             if !may_move || !is_not_executed(&error) || begin.elapsed() >= RETRY_FOR {
@@ -233,43 +288,6 @@ impl Connection {
             }
             sleep(jittered(pause_after(tries, RETRY_PAUSES))).await;
             tries += 1;
-        }
-    }
-
-    /// Returns the link, which is made first if there is none.
-    async fn link(&self) -> RedisResult<NumberedLink> {
-        if let Some(link) = self.current() {
-            return Ok(link);
-        }
-        let mut attempts = self.attempts.lock().await;
-        // Another request may have connected meanwhile.
-        if let Some(link) = self.current() {
-            return Ok(link);
-        }
-        attempts.check()?;
-        match self.endpoint.connect().await {
-            Ok(link) => {
-                let number = attempts.succeeded();
-                let link = NumberedLink { link, number };
-                *self.current.lock() = Some(link.clone());
-                Ok(link)
-            }
-            Err(error) => {
-                attempts.failed(&error);
-                Err(error)
-            }
-        }
-    }
-
-    fn current(&self) -> Option<NumberedLink> {
-        self.current.lock().clone()
-    }
-
-    /// Forgets a link, unless there is a newer one.
-    fn discard(&self, number: u64) {
-        let mut current = self.current.lock();
-        if current.as_ref().is_some_and(|link| link.number == number) {
-            *current = None;
         }
     }
 
@@ -383,7 +401,7 @@ mod tests {
         attempts.failures = 20;
         attempts.failed(&RedisError::from((ErrorKind::Io, "refused")));
         assert!(attempts.check().is_err());
-        assert_eq!(attempts.succeeded(), 1);
+        attempts.succeeded();
         assert!(attempts.check().is_ok());
     }
 }
