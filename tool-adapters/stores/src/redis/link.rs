@@ -92,7 +92,7 @@ fn has_certificates(pem: &[u8]) -> bool {
 /// What a store connects to.
 pub(crate) enum Endpoint {
     Server(Client),
-    Cluster(ClusterClient),
+    Cluster(Box<ClusterClient>),
     /// Asked for the primary each time.
     Sentinels(Box<tokio::sync::Mutex<SentinelClient>>),
 }
@@ -107,7 +107,9 @@ impl Endpoint {
         }
         let endpoint = match &address.servers {
             Servers::One(server) => client(server, certificates).map(Self::Server),
-            Servers::Cluster(nodes) => cluster(nodes, certificates).map(Self::Cluster),
+            Servers::Cluster(nodes) => {
+                cluster(nodes, certificates).map(|client| Self::Cluster(Box::new(client)))
+            }
             Servers::Sentinels(sentinels) => sentinel_client(sentinels, address, certificates)
                 .map(|client| Self::Sentinels(Box::new(tokio::sync::Mutex::new(client)))),
         };
