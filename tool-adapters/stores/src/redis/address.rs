@@ -1,9 +1,9 @@
-//! Where the servers are: the URL of a store.
+//! The URL of a store, which says where the servers are.
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 use tool_core::session::StoreError;
 
-/// What a URL says.
+/// The contents of a URL.
 #[derive(Debug)]
 pub(crate) struct Address {
     pub(crate) servers: Servers,
@@ -74,7 +74,7 @@ impl<'a> HostList<'a> {
         // What comes before it is a password with such a character, of which no part may be shown.
         if path.contains('@') || query.contains('@') {
             return Err(invalid(
-                "it has an `@` behind a `/` or `?`; write `%2F`, `%3F` and `%40` in names and passwords",
+                "it has an `@` behind a `/` or `?`; write `%2F`, `%3F` and `%40` in a password",
             ));
         }
         let (user, hosts) = match authority.rfind('@') {

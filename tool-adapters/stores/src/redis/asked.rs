@@ -1,11 +1,11 @@
 //! The list of a principal's calls that wait for approval in all of its sessions.
 //!
-//! The list is an index, which may be on another server than the sessions. A call is listed before its
-//! session keeps it, and taken out after its session has given it away, so that a process which dies in
-//! between leaves an entry without a call, and never a call without an entry. A reader looks at each
-//! session, and does not show such an entry. If the session is over, the reader removes it: no call
-//! comes to a session that is over. If it is open, the call may be about to come; such an entry goes with
-//! its lifetime. The list itself expires with the last of its calls.
+//! The list is an index, which may be on another server than the sessions. A call is listed before
+//! its session keeps it, and taken out after its session has given it away, so that a process which
+//! dies in between leaves an entry without a call, and never a call without an entry. A reader
+//! looks at each session, and does not show such an entry. If the session is over, the reader
+//! removes it: no call comes to a session that is over. If it is open, the call may be about to
+//! come; such an entry goes with its lifetime. The list itself expires with the last of its calls.
 
 use crate::redis::connection::{Connection, milliseconds, readable};
 use crate::redis::keys::KeySpace;
@@ -142,7 +142,7 @@ pub(crate) async fn page(
     Ok(ApprovalPage::new(calls, last.map(ListedCall::place)))
 }
 
-/// What is behind an entry of the list.
+/// The state of a call that is listed.
 enum EntryState {
     /// The text of the call.
     Waits(String),

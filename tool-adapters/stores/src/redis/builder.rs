@@ -50,15 +50,15 @@ impl RedisStoreBuilder {
         self
     }
 
-    /// Trusts the servers whose certificates were signed by this CA, in PEM. The certificates that the
-    /// system trusts are not used. The URL begins with `rediss`.
+    /// Trusts the servers whose certificates were signed by this CA, in PEM. The certificates that
+    /// the system trusts are not used. The URL begins with `rediss`.
     pub fn ca(mut self, pem: impl Into<Vec<u8>>) -> Self {
         self.certificates.ca = Some(pem.into());
         self
     }
 
-    /// Shows a certificate to servers that ask for one (`tls-auth-clients yes`): the certificate with its
-    /// chain, and the private key, both in PEM.
+    /// Shows a certificate to servers that ask for one (`tls-auth-clients yes`): the certificate
+    /// with its chain, and the private key, both in PEM.
     pub fn client_certificate(
         mut self,
         certificate: impl Into<Vec<u8>>,
@@ -73,21 +73,22 @@ impl RedisStoreBuilder {
 
     /// Lets this many replicas confirm each change, within this time (`WAIT`). Defaults to none.
     ///
-    /// Redis answers before its replicas have a change. If the primary dies then, the replica that takes
-    /// over does not know it: a call that was counted is counted again, and an approval that was used
-    /// waits once more. With one replica that has confirmed, the change survives if this replica takes
-    /// over, and it does if the cluster has no other or if it is the furthest.
+    /// Redis answers before its replicas have a change. If the primary dies then, the replica that
+    /// takes over does not know it: a call that was counted is counted again, and an approval that
+    /// was used waits once more. With one replica that has confirmed, the change survives if this
+    /// replica takes over, and it does if the cluster has no other or if it is the furthest.
     ///
-    /// Sessions, approvals, amounts, the journal and conversations wait for their replicas. Permits,
-    /// signs of life, and the index of open sessions do not: they are renewed or end by themselves.
+    /// Sessions, approvals, amounts, the journal and conversations wait for their replicas.
+    /// Permits, signs of life, and the index of open sessions do not: they are renewed or end by
+    /// themselves.
     ///
-    /// An operation whose change is not confirmed in time fails, and a call whose admission fails does not
-    /// run. Note that the primary has made the change: the call stays counted. While too few replicas
-    /// answer, every change fails after this time. So give each primary one replica more than you ask for,
-    /// and keep the time well below the deadline of the store.
+    /// An operation whose change is not confirmed in time fails, and a call whose admission fails
+    /// does not run. Note that the primary has made the change: the call stays counted. While too
+    /// few replicas answer, every change fails after this time. So give each primary one replica
+    /// more than you ask for, and keep the time well below the deadline of the store.
     ///
-    /// A server answers nothing else on a connection while a change waits there, so that a store with this
-    /// setting has eight connections in place of one.
+    /// A server answers nothing else on a connection while a change waits there, so that a store
+    /// with this setting has eight connections in place of one.
     pub fn replicas(mut self, replicas: u32, limit: Duration) -> Self {
         self.replicas = (replicas > 0).then_some(ReplicaWait { replicas, limit });
         self

@@ -21,17 +21,20 @@ use tool_core::serde_json;
 use tool_core::session::StoreError;
 use tool_core::time::whole_milliseconds;
 
-/// Time for which a command is sent again that no server has executed, because its key moves to another
-/// server.
+/// Time for which a command is sent again that no server has executed, because its key moves to
+/// another server.
 const RETRY_FOR: Duration = Duration::from_secs(2);
 /// The first and the longest pause before a command is sent again.
 const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(100)];
 /// The first and the longest pause between two attempts to connect.
 const CONNECT_PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
-/// The links of a store whose changes wait for replicas: a server answers nothing else on a link while a
-/// change waits there.
+/// The links of a store whose changes wait for replicas: a server answers nothing else on a link
+/// while a change waits there.
 const WAITING_LANES: usize = 8;
+
+/// Time after which a request that is given up counts as one that gets no answer.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The replicas that have to confirm a change.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +47,8 @@ pub(crate) struct ReplicaWait {
 pub(crate) struct Connection {
     endpoint: Endpoint,
     lanes: Vec<Lane>,
-    /// The number of times that a link broke. All links are made again then: what has cut one off has
-    /// mostly cut off the others, which would find out by losing a request each.
+    /// The number of times that a link broke. All links are made again then: what has cut one off
+    /// has mostly cut off the others, which would find out by losing a request each.
     breaks: AtomicU64,
     /// The number of requests, of which each takes the next lane.
     requests: AtomicUsize,
@@ -112,8 +115,8 @@ fn pause_after(others: u32, [first, longest]: [Duration; 2]) -> Duration {
     first.saturating_mul(factor).min(longest)
 }
 
-/// Returns a time between the half of this one and all of it, so that processes do not come back all at
-/// once.
+/// Returns a time between the half of this one and all of it, so that processes do not come back
+/// all at once.
 fn jittered(time: Duration) -> Duration {
     let random = random_number().unwrap_or_default() % 1_000;
     let share = u32::try_from(random).unwrap_or_default();
@@ -212,8 +215,8 @@ impl Connection {
         }
     }
 
-    /// Runs commands that do not depend on each other, and returns their answers in the same order. The
-    /// keys of each have one hash tag.
+    /// Runs commands that do not depend on each other, and returns their answers in the same order.
+    /// The keys of each have one hash tag.
     pub(crate) async fn each(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, StoreError> {
         if commands.is_empty() {
             return Ok(Vec::new());
@@ -235,7 +238,8 @@ impl Connection {
         self.command(redis::cmd("PING")).await
     }
 
-    /// Runs a command that changes something, and waits for the replicas if they have to confirm it.
+    /// Runs a command that changes something, and waits for the replicas if they have to confirm
+    /// it.
     async fn changed(&self, command: Cmd, is_copied: bool) -> Result<Value, ChangeError> {
         let mut pipeline = one(command);
         let replicas = self.replicas.filter(|_| is_copied);
@@ -261,8 +265,8 @@ impl Connection {
         Ok(answers.pop().unwrap_or(Value::Nil))
     }
 
-    /// Sends commands whose keys have one hash tag. What no server has executed is sent again for a while
-    /// if another server may take over.
+    /// Sends commands whose keys have one hash tag. What no server has executed is sent again for a
+    /// while if another server may take over.
     async fn answers(&self, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
         let begin = Instant::now();
         let mut tries = 0;
@@ -270,17 +274,15 @@ impl Connection {
         let lane = &self.lanes[request % self.lanes.len()];
         loop {
             let mut current = lane.link(self).await?;
-            let error = match pipeline.query_async(&mut current.link).await {
+            let mut waiting = WaitingRequest::new(self, current.breaks);
+            let answers = pipeline.query_async(&mut current.link).await;
+            waiting.is_answered = true;
+            let error = match answers {
                 Ok(answers) => return Ok(answers),
                 Err(error) => error,
             };
             if current.link.is_broken_by(&error) {
-                // Does nothing if another request has seen this break.
-                let breaks = current.breaks;
-                let counted = Ordering::SeqCst;
-                _ = self
-                    .breaks
-                    .compare_exchange(breaks, breaks + 1, counted, counted);
+                self.breaks_after(current.breaks);
             }
             let may_move = !matches!(self.endpoint, Endpoint::Server(_));
             if !may_move || !is_not_executed(&error) || begin.elapsed() >= RETRY_FOR {
@@ -289,6 +291,14 @@ impl Connection {
             sleep(jittered(pause_after(tries, RETRY_PAUSES))).await;
             tries += 1;
         }
+    }
+
+    /// Counts a break of a link, unless another request has seen it too.
+    fn breaks_after(&self, breaks: u64) {
+        let order = Ordering::SeqCst;
+        _ = self
+            .breaks
+            .compare_exchange(breaks, breaks + 1, order, order);
     }
 
     fn read<T: FromRedisValue>(&self, value: Value) -> Result<T, StoreError> {
@@ -303,6 +313,34 @@ impl Connection {
                 "Redis at {}: {confirmed} of {of} replicas confirmed the change in time",
                 self.address
             )),
+        }
+    }
+}
+
+/// A request that waits for its answer. If its caller gives up after a while, the server may be
+/// gone without a word, and the links are made again.
+struct WaitingRequest<'a> {
+    connection: &'a Connection,
+    breaks: u64,
+    since: Instant,
+    is_answered: bool,
+}
+
+impl<'a> WaitingRequest<'a> {
+    fn new(connection: &'a Connection, breaks: u64) -> Self {
+        Self {
+            connection,
+            breaks,
+            since: Instant::now(),
+            is_answered: false,
+        }
+    }
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered && self.since.elapsed() >= PATIENCE {
+            self.connection.breaks_after(self.breaks);
         }
     }
 }

@@ -1,8 +1,9 @@
-//! The conversations of the layout that had all keys of a store in one slot, and how they come into this one.
+//! The conversations of the layout that had all keys of a store in one slot, and how they come into
+//! this one.
 //!
-//! Each conversation is copied by `DUMP` and `RESTORE`, its hash last, and removed from its earlier place
-//! then. A process that dies in between has moved it or has not, and the next one goes on. Sessions and the
-//! journal of that layout are not moved. Their keys expire.
+//! Each conversation is copied by `DUMP` and `RESTORE`, its hash last, and removed from its earlier
+//! place then. A process that dies in between has moved it or has not, and the next one goes on.
+//! Sessions and the journal of that layout are not moved. Their keys expire.
 
 use crate::redis::connection::Connection;
 use crate::redis::histories::ConversationKeys;

@@ -1,8 +1,9 @@
 //! Conversations in Redis: a hash and a list for each. Scripts on the server make every change, in
 //! one round trip.
 //!
-//! The conversations of a principal are in one of 256 buckets, with the list of them and the list of
-//! all conversations of the bucket, so that each change is one script, and a store spreads over a cluster.
+//! The conversations of a principal are in one of 256 buckets, with the list of them and the list
+//! of all conversations of the bucket, so that each change is one script, and a store spreads over
+//! a cluster.
 
 use crate::redis::connection::Connection;
 use crate::redis::keys::{KeySpace, conversation_bucket, original, part};
@@ -28,12 +29,13 @@ const UNUSED_AT_ONCE: u32 = 200;
 
 /// The keys and the names of a conversation.
 pub(crate) struct ConversationKeys {
-    /// The hash, the list of messages, the list of the principal's conversations, and that of all in
-    /// the bucket.
+    /// The hash, the list of messages, the list of the principal's conversations, and that of all
+    /// in the bucket.
     pub(crate) keys: [String; 4],
     /// The name in the list of the principal.
     id: String,
-    /// The name in the list of the bucket: the parts of principal and id, with a colon between them.
+    /// The name in the list of the bucket: the parts of principal and id, with a colon between
+    /// them.
     member: String,
 }
 

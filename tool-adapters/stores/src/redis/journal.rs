@@ -20,9 +20,9 @@ use tool_core::session::{JournalEntry, StoreError};
 
 /// The journal on the server of a [`RedisStore`]: [`RedisStore::journal`] creates it.
 ///
-/// An entry is as durable as the server's writes are: without `appendfsync always` the newest entries
-/// may be lost with the machine, and their calls may run again. After a failover this holds for
-/// entries that no replica has confirmed: see [`replicas`](crate::RedisStoreBuilder::replicas).
+/// An entry is as durable as the server's writes are: without `appendfsync always` the newest
+/// entries may be lost with the machine, and their calls may run again. After a failover this holds
+/// for entries that no replica has confirmed: see [`replicas`](crate::RedisStoreBuilder::replicas).
 pub type RedisJournal = StoreJournal<RedisCalls>;
 
 /// The calls of a [`RedisJournal`].
@@ -102,8 +102,8 @@ impl RedisCalls {
         Ok(living)
     }
 
-    /// Decides what another process's call is to one with its id. The process may end meanwhile; then
-    /// the next question finds that.
+    /// Decides what another process's call is to one with its id. The process may end meanwhile;
+    /// then the next question finds that.
     async fn decide(&self, other: OtherCall) -> Result<StartedCall, StoreError> {
         if let Some(process) = other.process {
             let living = self.living(BTreeSet::from([process])).await?;

@@ -1,4 +1,5 @@
-//! The names of keys. What a script changes together has one hash tag, and so one slot of a cluster.
+//! The names of keys. What a script changes together has one hash tag, and so one slot of a
+//! cluster.
 //!
 //! | tag | keys |
 //! |---|---|
@@ -10,19 +11,22 @@
 //! | `tools{journal:DIGEST}` | the journal of a session |
 //! | `tools{process:ID}` | the sign of life of a process with a journal |
 //!
-//! Where one operation needs two tags, the order of the two steps makes a crash between them harmless:
+//! If one operation needs two tags, the order of the two steps makes a crash between them
+//! harmless:
 //!
-//! - **A session opens.** It takes its place among the open sessions first, for a short time. A place
-//!   without a session is free again after that time. A session frees its place after it has ended; a
-//!   place that stays is found by the next process that looks for free ones.
-//! - **A call waits for approval.** It is listed first, and kept in its session then. Readers of the list
-//!   look into the session. An entry without a call is not shown, and goes with its lifetime.
-//! - **A call has cost something.** Principal and session are charged side by side, each once for the id
-//!   of the amount, however often it is sent.
-//! - **A call asks for several permits.** They are taken one after the other in the order of their names,
-//!   and given back if one is refused. A crash leaves a place until its lease ends, and a call of a rate.
-//! - **A process lives.** Each process renews its own key. Others read it after they have found a call
-//!   that has no end, and take a call over only if its number has not changed.
+//! - **A session opens.** It takes its place among the open sessions first, for a short time. A
+//!   place without a session is free again after that time. A session frees its place after it has
+//!   ended; a place that stays is found by the next process that looks for free ones.
+//! - **A call waits for approval.** It is listed first, and kept in its session then. Readers of
+//!   the list look into the session. An entry without a call is not shown, and goes with its
+//!   lifetime.
+//! - **A call has cost something.** Principal and session are charged side by side, each once for
+//!   the id of the amount, however often it is sent.
+//! - **A call asks for several permits.** They are taken one after the other in the order of their
+//!   names, and given back if one is refused. A crash leaves a place until its lease ends, and a
+//!   call of a rate.
+//! - **A process lives.** Each process renews its own key. Others read it after they have found a
+//!   call that has no end, and take a call over only if its number has not changed.
 
 use sha2::{Digest, Sha256};
 
@@ -94,8 +98,8 @@ impl KeySpace {
     }
 }
 
-/// Returns the bucket of a principal's conversations. The number of buckets is part of the layout: with
-/// another one, no conversation would be found.
+/// Returns the bucket of a principal's conversations. The number of buckets is part of the layout:
+/// with another one, no conversation would be found.
 pub(crate) fn conversation_bucket(principal: &str) -> u8 {
     let digest: [u8; 32] = Sha256::digest(principal.as_bytes()).into();
     digest[0]

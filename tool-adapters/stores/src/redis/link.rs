@@ -1,4 +1,4 @@
-//! What a store connects to, and a connection to it.
+//! The servers that a store connects to, and a connection to them.
 
 use crate::redis::address::{Address, Sentinels, Servers};
 use redis::aio::{ConnectionLike, MultiplexedConnection};
@@ -30,7 +30,7 @@ pub(crate) struct Certificates {
     pub(crate) client: Option<ClientCertificate>,
 }
 
-/// What a store shows to a server that asks for it.
+/// The certificate of a store, for servers that ask for one.
 #[derive(Clone)]
 pub(crate) struct ClientCertificate {
     pub(crate) chain: Vec<u8>,
@@ -89,9 +89,9 @@ fn has_certificates(pem: &[u8]) -> bool {
     count > 0
 }
 
-/// What a store connects to.
+/// The servers that a store connects to.
 pub(crate) enum Endpoint {
-    Server(Client),
+    Server(Box<Client>),
     Cluster(Box<ClusterClient>),
     /// Asked for the primary each time.
     Sentinels(Box<tokio::sync::Mutex<SentinelClient>>),
@@ -106,7 +106,9 @@ impl Endpoint {
             _ = aws_lc_rs::default_provider().install_default();
         }
         let endpoint = match &address.servers {
-            Servers::One(server) => client(server, certificates).map(Self::Server),
+            Servers::One(server) => {
+                client(server, certificates).map(|client| Self::Server(Box::new(client)))
+            }
             Servers::Cluster(nodes) => {
                 cluster(nodes, certificates).map(|client| Self::Cluster(Box::new(client)))
             }
@@ -242,10 +244,12 @@ impl Link {
                     || error.is_io_error()
                     || error.kind() == ErrorKind::Server(ServerErrorKind::ReadOnly)
             }
-            // Only if no node is left that could name the others.
+            // If no node is left that could name the others, or a node says nothing. Of a node that
+            // ends the connection, the client finds out by itself which one took over.
             Self::Cluster(_) => {
                 error.kind() == ErrorKind::ClusterConnectionNotFound
                     || error.is_connection_refusal()
+                    || error.is_timeout()
             }
         }
     }

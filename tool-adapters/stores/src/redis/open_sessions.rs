@@ -1,10 +1,10 @@
 //! The places of open sessions, of which there are as many as the policy allows.
 //!
 //! A place belongs to one session: its member is the session's incarnation and id. Its score is the
-//! time at which someone looks at the session again before another one is refused. A session takes its
-//! place before it opens, with a score that is soon: if the process dies in between, the place is free
-//! again. The score is not updated at each use of the session, but when its time has come. A session that
-//! ends frees its place afterwards; if that fails, the place is free at its score.
+//! time at which someone looks at the session again before another one is refused. A session takes
+//! its place before it opens, with a score that is soon: if the process dies in between, the place
+//! is free again. The score is not updated at each use of the session, but when its time has come.
+//! A session that ends frees its place afterwards; if that fails, the place is free at its score.
 
 use crate::redis::connection::Connection;
 use crate::redis::keys::KeySpace;
@@ -70,7 +70,8 @@ impl OpenSessions {
         Ok((is_taken != 0).then_some(Reservation { since }))
     }
 
-    /// Frees the place of a session that is over or has not opened. If that fails, it is free later.
+    /// Frees the place of a session that is over or has not opened. If that fails, it is free
+    /// later.
     pub(crate) async fn free(&self, connection: &Connection, member: &str) {
         let mut removal = redis::cmd("ZREM");
         removal.arg(&self.key).arg(member);

@@ -86,8 +86,8 @@ pub(crate) async fn acquire(
     Ok(PermitVerdict::Refused(refusal))
 }
 
-/// Returns the limits that are asked together. In a cluster every request asks in the order of the keys,
-/// so that of two calls which need the same limits one gets them all.
+/// Returns the limits that are asked together. In a cluster every request asks in the order of the
+/// keys, so that of two calls which need the same limits one gets them all.
 fn questions<'a>(
     connection: &Connection,
     request: &PermitRequest<'a>,
@@ -151,8 +151,8 @@ fn decode(answer: &[String], limits: &[IndexedLimit<'_>]) -> Option<Answer> {
     }
 }
 
-/// Gives back what was counted for a call that another limit refuses. What cannot be given back stays
-/// counted: a place until its lease ends, and a call of a rate.
+/// Gives back what was counted for a call that another limit refuses. What cannot be given back
+/// stays counted: a place until its lease ends, and a call of a rate.
 async fn give_back(
     connection: &Connection,
     keys: &KeySpace,

@@ -58,7 +58,7 @@ pub struct RedisRecord {
 
 /// The keys of a session's principal, which may be on another server than the session.
 struct PrincipalKeys {
-    /// What the keys begin with.
+    /// The beginning of the keys.
     base: String,
     /// The calls that wait for approval in all sessions of the principal.
     asked: String,
@@ -83,7 +83,7 @@ impl PrincipalKeys {
     }
 }
 
-/// What a principal has spent.
+/// The amounts that a principal has spent.
 struct SpentAmounts {
     cost: u64,
     time: u64,
@@ -237,8 +237,8 @@ impl SessionRecord for RedisRecord {
             let scope = CapScope::Principal;
             caps.cost(scope).is_some() || caps.time(scope).is_some()
         });
-        // Running calls may exceed a cap in any case: what they cost is known afterwards. So the amounts
-        // may be read before the call is counted.
+        // Running calls may exceed a cap in any case: what they cost is known afterwards. So the
+        // amounts may be read before the call is counted.
         let spent = if has_principal_cap && charge_is_capped(call.charge) {
             self.spent().await?
         } else {
@@ -300,8 +300,8 @@ impl SessionRecord for RedisRecord {
         let settled = self
             .connection
             .script::<(Vec<String>, Option<SessionUpdate>)>(&script);
-        // Both at once: each charges an amount with an id once, so that one which failed may be sent
-        // again with the other. The principal pays for a call that outlasts its session too.
+        // Both at once: each charges an amount with an id once, so that one which failed may be
+        // sent again with the other. The principal pays for a call that outlasts its session too.
         let (charged, settled) = join(
             self.charge_principal(settlement, window, principal_cost),
             settled,

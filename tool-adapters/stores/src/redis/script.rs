@@ -64,9 +64,9 @@ impl ScriptCall {
         self.command("EVALSHA", self.script.digest.get_hash())
     }
 
-    /// Returns the command that runs the script by its text, for a server that does not know it. The
-    /// server knows it from then on. It is the same round trip to the same server, so that a node of
-    /// a cluster that is down keeps no other from learning a script.
+    /// Returns the command that runs the script by its text, for a server that does not know it.
+    /// The server knows it from then on. It is the same round trip to the same server, so that a
+    /// node of a cluster that is down keeps no other from learning a script.
     pub(crate) fn by_text(&self) -> Cmd {
         self.command("EVAL", &self.script.body)
     }

@@ -119,7 +119,8 @@ session_scripts! {
         turn_time: OrEmpty<u64>,
         session_time: OrEmpty<u64>,
         principal_time: OrEmpty<u64>,
-        /// What the principal has spent, and the milliseconds until that counts from zero.
+        /// The amounts that the principal has spent, and the milliseconds until they count from
+        /// zero.
         spent_cost: u64,
         spent_time: u64,
         spent_window: i64,
@@ -293,7 +294,8 @@ arguments! {
     }
 }
 
-/// Charges a principal. The key of the amounts comes first, and then the mark of the amount, if it has an id.
+/// Charges a principal. The key of the amounts comes first, and then the mark of the amount, if it
+/// has an id.
 pub(crate) static CHARGE_PRINCIPAL: LazyLock<LuaScript> = LazyLock::new(|| {
     let body = concat!(
         include_str!("lua/amounts.lua"),

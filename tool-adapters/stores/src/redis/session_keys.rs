@@ -8,7 +8,7 @@ use tool_core::session::{SessionCall, StoreError};
 
 /// The keys of a session, in the order in which the scripts take them.
 pub(crate) struct SessionKeys {
-    /// What they all begin with.
+    /// The beginning of them all.
     base: String,
     pub(crate) all: [String; SESSION_KEYS.len()],
 }

@@ -23,11 +23,11 @@ use tool_core::session::{
 /// Keeps sessions in Redis (7.0 or later), so that their limits hold across processes, and
 /// conversations ([`HistoryStore`](tool_core::session::HistoryStore)).
 ///
-/// Joining a session, admitting a call, settling it and keeping it take one round trip each; the book's
-/// page on deployment lists what takes more. A call is settled only where it has something to record. A
-/// session that is not used expires by the server's clock, and so does each key. While the server is
-/// down, each operation fails at once. Conversations do not expire: give the server no
-/// `maxmemory-policy` that evicts keys without an expiry.
+/// Joining a session, admitting a call, settling it and keeping it take one round trip each; the
+/// book's page on deployment lists what takes more. A call is settled only where it has something
+/// to record. A session that is not used expires by the server's clock, and so does each key. While
+/// the server is down, each operation fails at once. Conversations do not expire: give the server
+/// no `maxmemory-policy` that evicts keys without an expiry.
 ///
 /// ```no_run
 /// use tool_adapters::stores::RedisStore;
@@ -43,20 +43,23 @@ use tool_core::session::{
 /// | URL | connects to |
 /// |---|---|
 /// | `redis://user:password@host:6379/0` | one server |
-/// | `redis+sentinel://user:password@host:26379,host:26379/main` | the primary that the sentinels call `main`; `/main/3` for its database 3. If the sentinels ask for a password of their own: `?sentinel_user=..&sentinel_password=..` |
-/// | `redis+cluster://user:password@host:6379,host:6379` | a cluster; name some nodes, and they name the others |
+/// | `redis+sentinel://user:password@host:26379,host:26379/main` | the primary that the sentinels call `main` |
+/// | `redis+cluster://user:password@host:6379,host:6379` | a cluster, of which you name some nodes |
 ///
-/// Write `rediss` in place of `redis` for TLS. With [`builder`](Self::builder) you set your own CA, a client
-/// certificate, and the replicas that have to confirm changes.
+/// For the database 3 of a primary, write `/main/3`. If the sentinels ask for a password of their
+/// own, add `?sentinel_user=..&sentinel_password=..`. Write `rediss` in place of `redis` for TLS.
+/// With [`builder`](Self::builder) you set your own CA, a client certificate, and the replicas that
+/// have to confirm changes.
 ///
-/// A connection that breaks is made again at the next operation, after a pause that grows to a second if
-/// that fails. A command that no server has executed, because its keys are on the way to another server, is
-/// sent again for up to two seconds. A command whose answer was lost is not sent again.
+/// A connection that breaks is made again at the next operation, after a pause that grows to a
+/// second if that fails. A command that no server has executed, because its keys are on the way to
+/// another server, is sent again for up to two seconds. A command whose answer was lost is not sent
+/// again.
 ///
 /// # Rights
 ///
-/// A user of the server (ACL) needs no more than the keys of the prefix and these commands, here with
-/// the prefix `tools`. `role` is for sentinels, `cluster|slots` for a cluster, and `wait` for
+/// A user of the server (ACL) needs no more than the keys of the prefix and these commands, here
+/// with the prefix `tools`. `role` is for sentinels, `cluster|slots` for a cluster, and `wait` for
 /// [`replicas`](RedisStoreBuilder::replicas):
 ///
 /// ```text
@@ -67,11 +70,11 @@ use tool_core::session::{
 ///
 /// # Keys of earlier versions
 ///
-/// Earlier versions had all keys of a store in one slot: `{tools}:..`. Conversations are moved at the first
-/// operation on conversations; the user needs `~{tools}:*`, `+dump` and `+restore` for that, and without a
-/// right to these keys it finds none. Stop the processes of the earlier version first. Their sessions, with the
-/// calls that wait in them, and their journals are not moved: drain these processes, so that no call is
-/// left. The keys expire.
+/// Earlier versions had all keys of a store in one slot: `{tools}:..`. Conversations are moved at
+/// the first operation on conversations; the user needs `~{tools}:*`, `+dump` and `+restore` for
+/// that, and without a right to these keys it finds none. Stop the processes of the earlier version
+/// first. Their sessions, with the calls that wait in them, and their journals are not moved: drain
+/// these processes, so that no call is left. The keys expire.
 pub struct RedisStore {
     connection: Arc<Connection>,
     keys: KeySpace,
@@ -100,7 +103,7 @@ impl RedisStore {
     /// use tool_adapters::stores::RedisStore;
     ///
     /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = RedisStore::builder("rediss+cluster://tools:password@redis-1.internal,redis-2.internal")
+    /// let store = RedisStore::builder("rediss+cluster://tools:password@redis-1.internal")
     ///     .ca(std::fs::read("ca.pem")?)
     ///     .client_certificate(std::fs::read("client.pem")?, std::fs::read("client.key")?)
     ///     .replicas(1, Duration::from_millis(100))
@@ -140,8 +143,8 @@ impl RedisStore {
         &self.connection
     }
 
-    /// Returns the connection for an operation on conversations, after those of the earlier layout were
-    /// moved.
+    /// Returns the connection for an operation on conversations, after those of the earlier layout
+    /// were moved.
     pub(crate) async fn conversations(&self) -> Result<&Connection, StoreError> {
         let moving = || earlier::move_conversations(&self.connection, &self.keys);
         self.has_moved.get_or_try_init(moving).await?;
@@ -156,8 +159,8 @@ impl RedisStore {
         &self.keys
     }
 
-    /// Joins the session that is open under the id, or opens one if `may_open` is true. Returns `None` if
-    /// none is open and it may not.
+    /// Joins the session that is open under the id, or opens one if `may_open` is true. Returns
+    /// `None` if none is open and it may not.
     async fn join(
         &self,
         request: &OpenRequest,
@@ -212,8 +215,8 @@ impl RedisStore {
         }
     }
 
-    /// Opens a session after it has taken its place, or joins one that was opened meanwhile. Returns
-    /// `None` if there is no place.
+    /// Opens a session after it has taken its place, or joins one that was opened meanwhile.
+    /// Returns `None` if there is no place.
     async fn open_new(
         &self,
         request: &OpenRequest,

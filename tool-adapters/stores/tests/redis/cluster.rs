@@ -1,4 +1,5 @@
-//! What a cluster adds: keys on all nodes, scripts on each node, and a process that dies between two nodes.
+//! What a cluster adds: keys on all nodes, scripts on each node, and a process that dies between
+//! two nodes.
 
 use crate::conformance::Redis;
 use crate::secure::RIGHTS;

@@ -1,4 +1,5 @@
-//! Primaries that die under load. The figures are printed: `cargo test --test redis failover -- --nocapture`.
+//! Primaries that die under load. The figures are printed: `cargo test --test redis failover --
+//! --nocapture`.
 
 use crate::server::{self, OwnServers};
 use std::fmt;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tool_adapters::stores::RedisStore;
 use tool_core::Mode;
 use tool_core::session::Verdict;
@@ -28,8 +29,8 @@ struct Failover {
     calls_a_second: f64,
     /// From the death of the primary to the next call that was admitted.
     back_after: Duration,
-    /// The calls that were admitted before the end, and those of them that the limits do not allow: the
-    /// store has forgotten so many.
+    /// The calls that were admitted before the end, and those of them that the limits do not allow:
+    /// the store has forgotten so many.
     admitted: u32,
     too_many: u32,
     /// The calls that got an error.
@@ -134,8 +135,9 @@ async fn sessions_at(store: &RedisStore, prefix: &str, primary: &Primary) -> Vec
     sessions
 }
 
-/// Stops the replicas of a primary and breaks their connections, so that changes are at the primary only.
-/// Kills the primary after a while, and lets its replicas go on. Returns the time of its death.
+/// Stops the replicas of a primary and breaks their connections, so that changes are at the primary
+/// only. Kills the primary after a while, and lets its replicas go on. Returns the time of its
+/// death.
 async fn kill_with_changes(primary: &Primary) -> Instant {
     let process = process_of(&primary.url).await;
     let mut replicas = Vec::new();
@@ -245,6 +247,30 @@ async fn killed_primary_is_back_and_forgets_nothing_confirmed() {
             assert_eq!(failover.too_many, 0, "{failover}");
         }
     }
+
+    let prefix = server::prefix();
+    let store = RedisStore::connect(&cluster.url).await;
+    let store = store.expect("the cluster answers").prefix(&prefix);
+    let primaries = primaries(&cluster.url).await;
+    hung_primary_is_replaced(store, &prefix, primaries.first().expect("a primary")).await;
+}
+
+/// A primary that hangs ends no connection. Callers give up after a second, as a runtime does.
+async fn hung_primary_is_replaced(store: RedisStore, prefix: &str, primary: &Primary) {
+    let session = sessions_at(&store, prefix, primary).await.remove(0);
+    let process = process_of(&primary.url).await;
+    signal(&process, "-STOP");
+    let hung = Instant::now();
+    let mut is_back = false;
+    while !is_back && hung.elapsed() < Duration::from_secs(20) {
+        let call = TestCall::default();
+        let answer = timeout(Duration::from_secs(1), session.try_admit(&call)).await;
+        is_back = matches!(answer, Ok(Ok(Verdict::Admitted { .. })));
+    }
+    let back_after = hung.elapsed();
+    signal(&process, "-CONT");
+    println!("a primary hung: back after {back_after:?}");
+    assert!(is_back && back_after < 2 * BACK_IN, "{back_after:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

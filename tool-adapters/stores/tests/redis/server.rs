@@ -78,7 +78,8 @@ pub(crate) fn nodes(url: &str) -> Vec<String> {
     hosts.map(|host| format!("redis://{host}")).collect()
 }
 
-/// Runs a command over a connection of its own: at a server, or at the node of a cluster that has the key.
+/// Runs a command over a connection of its own: at a server, or at the node of a cluster that has
+/// the key.
 pub(crate) async fn run<T: FromRedisValue>(url: &str, command: &Cmd) -> T {
     try_run(url, command).await.expect("the server answers")
 }
@@ -96,7 +97,8 @@ pub(crate) async fn try_run<T: FromRedisValue>(url: &str, command: &Cmd) -> redi
     }
 }
 
-/// Waits for an answer that does not depend on the server's. The time only ends a test that would hang.
+/// Waits for an answer that does not depend on the server's. The time only ends a test that would
+/// hang.
 pub(crate) async fn answered<F: Future>(answer: F) -> F::Output {
     tokio::time::timeout(Duration::from_secs(60), answer)
         .await
