@@ -387,6 +387,8 @@ pub(crate) struct SessionSettings {
     pub(crate) redis: Option<Secret>,
     /// The prefix of the keys in Redis.
     pub(crate) prefix: Option<String>,
+    /// The replicas of Redis that confirm a change before a call runs.
+    pub(crate) replicas: u32,
     pub(crate) signing_key: Option<SigningKey>,
 }
 
@@ -482,6 +484,12 @@ impl PolicyFile {
         }
         if cfg!(not(feature = "redis")) && self.sessions.redis.is_some() {
             problems.add("sessions.redis", missing_feature("redis"));
+        }
+        if self.sessions.replicas > 0 && self.sessions.redis.is_none() {
+            problems.add(
+                "sessions.replicas",
+                "only a Redis has replicas: set `sessions.redis` too",
+            );
         }
     }
 

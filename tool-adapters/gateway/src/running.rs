@@ -572,13 +572,17 @@ async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, 
     }
     #[cfg(feature = "redis")]
     if let Some(url) = &sessions.redis {
-        let store = tool_adapters_stores::RedisStore::connect(url).await;
-        let store =
-            store.map_err(|error| GatewayError::Start(format!("sessions.redis: {error}")))?;
-        builder = builder.store(match &sessions.prefix {
-            Some(prefix) => store.prefix(prefix),
-            None => store,
-        });
+        // Half of what an operation has, so that its error comes before the deadline.
+        let deadline = policy.file.limits.store_deadline;
+        let deadline = deadline.map_or(Duration::from_secs(1), |deadline| deadline.0);
+        let mut store = tool_adapters_stores::RedisStore::builder(url)
+            .replicas(sessions.replicas, deadline / 2);
+        if let Some(prefix) = &sessions.prefix {
+            store = store.prefix(prefix);
+        }
+        let store = store.connect().await;
+        builder = builder
+            .store(store.map_err(|error| GatewayError::Start(format!("sessions.redis: {error}")))?);
     }
     builder.build().map_err(|error| start(&error))
 }

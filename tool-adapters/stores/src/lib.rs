@@ -32,7 +32,7 @@ pub use crate::journal::FileJournal;
 #[cfg(feature = "postgres")]
 pub use crate::postgres::{PostgresDatabase, PostgresStore};
 #[cfg(feature = "redis")]
-pub use crate::redis::{RedisCalls, RedisJournal, RedisRecord, RedisStore};
+pub use crate::redis::{RedisCalls, RedisJournal, RedisRecord, RedisStore, RedisStoreBuilder};
 #[cfg(any(feature = "postgres", feature = "sqlite"))]
 pub use crate::sql::{
     SqlError, SqlStore,

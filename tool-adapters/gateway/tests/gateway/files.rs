@@ -307,6 +307,15 @@ async fn private_addresses_need_a_name_in_the_policy() {
 }
 
 #[tokio::test]
+async fn replicas_without_a_redis_are_refused() {
+    let folder = Folder::new("[sessions]\nreplicas = 1");
+    let expected = expect![
+        "policy.toml:2:1: sessions.replicas: only a Redis has replicas: set `sessions.redis` too"
+    ];
+    problems(&folder, &expected).await;
+}
+
+#[tokio::test]
 async fn a_secret_of_the_policy_may_be_a_file() {
     let folder = Folder::new(
         "[[http.principals]]\nname = 'ada'\ntoken = '${file:secrets/token}'\n[sessions]\nsigning_key = '${file:key}'",

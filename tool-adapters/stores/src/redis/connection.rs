@@ -1,133 +1,370 @@
-//! The connection to a Redis server, and the keys that its scripts use.
+//! The connection of a store: its links, made again after a pause when they break, and what is sent
+//! again over them.
 
-use crate::redis::scripts::{REVISE_SLOTS, SESSION_KEYS, STALE_SLOTS, ScriptArguments, StaleSlots};
+use crate::random::random_number;
+use crate::redis::address::Address;
+use crate::redis::link::{Certificates, Endpoint, Link, is_not_executed};
+use crate::redis::script::ScriptCall;
+use futures_util::future::try_join_all;
 use parking_lot::Mutex;
-use redis::aio::{ConnectionManager, ConnectionManagerConfig};
 use redis::{
-    Client, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ScriptInvocation,
-    TlsCertificates,
+    Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisResult, ServerErrorKind, Value,
 };
-use rustls::crypto::{CryptoProvider, aws_lc_rs};
-use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use tokio::time::sleep;
 use tool_core::serde::de::DeserializeOwned;
 use tool_core::serde_json;
-use tool_core::session::{SessionCall, StoreError};
+use tool_core::session::StoreError;
 use tool_core::time::whole_milliseconds;
 
-/// Longest time to connect.
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
-/// Longest time for an answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
-/// Number of slots that are looked at in one round trip.
-const SWEEP_BATCH: usize = 500;
+/// Time for which a command is sent again that no server has executed, because its key moves to
+/// another server.
+const RETRY_FOR: Duration = Duration::from_secs(2);
+/// The first and the longest pause before a command is sent again.
+const RETRY_PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(100)];
+/// The first and the longest pause between two attempts to connect.
+const CONNECT_PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(1)];
 
-/// The connection of a store, which all its sessions share. It is renewed when it breaks.
+/// The links of a store whose changes wait for replicas: a server answers nothing else on a link
+/// while a change waits there.
+const WAITING_LANES: usize = 8;
+
+/// Time after which a request that is given up counts as one that gets no answer.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The replicas that have to confirm a change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReplicaWait {
+    pub(crate) replicas: u32,
+    pub(crate) limit: Duration,
+}
+
+/// The connection of a store, which all its sessions share.
 pub(crate) struct Connection {
-    client: Client,
-    manager: Mutex<ConnectionManager>,
-    /// Host and port, without the secrets in the URL.
+    endpoint: Endpoint,
+    lanes: Vec<Lane>,
+    /// The number of times that a link broke. All links are made again then: what has cut one off
+    /// has mostly cut off the others, which would find out by losing a request each.
+    breaks: AtomicU64,
+    /// The number of requests, of which each takes the next lane.
+    requests: AtomicUsize,
+    replicas: Option<ReplicaWait>,
+    /// Hosts and ports, without the secrets in the URL.
     pub(crate) address: String,
 }
 
-impl Connection {
-    /// Creates a connection that connects at its first use. Must be called within a tokio runtime.
-    /// `ca` is a certificate in PEM that replaces those which the system trusts.
-    pub(crate) fn lazy(url: &str, ca: Option<&[u8]>) -> Result<Self, StoreError> {
-        // rustls panics if several providers are linked and the program has chosen none.
-        if CryptoProvider::get_default().is_none() {
-            // An error means that another thread has just chosen one.
-            _ = aws_lc_rs::default_provider().install_default();
+/// One link at a time, which is made again when it breaks.
+#[derive(Default)]
+struct Lane {
+    current: Mutex<Option<AgedLink>>,
+    attempts: tokio::sync::Mutex<Attempts>,
+}
+
+/// A link, and the number of breaks before it.
+#[derive(Clone)]
+struct AgedLink {
+    link: Link,
+    breaks: u64,
+}
+
+/// The attempts to connect.
+#[derive(Default)]
+struct Attempts {
+    /// Those that failed since the last one that succeeded.
+    failures: u32,
+    pause: Option<Pause>,
+}
+
+/// The time until which no attempt is made.
+struct Pause {
+    end: Instant,
+    error: RedisError,
+}
+
+impl Attempts {
+    /// Returns the last error while it is too early for another attempt.
+    fn check(&self) -> RedisResult<()> {
+        match &self.pause {
+            Some(pause) if Instant::now() < pause.end => Err(pause.error.clone()),
+            _ => Ok(()),
         }
-        let client = match ca {
-            None => Client::open(url),
-            Some(ca)
-                if CertificateDer::pem_slice_iter(ca)
-                    .next()
-                    .is_none_or(|certificate| certificate.is_err()) =>
-            {
-                return Err(StoreError::new(
-                    "expected the certificate of a CA in PEM, and found none in the text",
-                ));
+    }
+
+    fn failed(&mut self, error: &RedisError) {
+        let length = jittered(pause_after(self.failures, CONNECT_PAUSES));
+        self.failures = self.failures.saturating_add(1);
+        self.pause = Some(Pause {
+            end: Instant::now() + length,
+            error: error.clone(),
+        });
+    }
+
+    fn succeeded(&mut self) {
+        self.failures = 0;
+        self.pause = None;
+    }
+}
+
+/// Returns the pause after this many others, each twice as long as the one before.
+fn pause_after(others: u32, [first, longest]: [Duration; 2]) -> Duration {
+    let factor = 2_u32.saturating_pow(others);
+    first.saturating_mul(factor).min(longest)
+}
+
+/// Returns a time between the half of this one and all of it, so that processes do not come back
+/// all at once.
+fn jittered(time: Duration) -> Duration {
+    let random = random_number().unwrap_or_default() % 1_000;
+    let share = u32::try_from(random).unwrap_or_default();
+    time / 2 + time / 2 * share / 1_000
+}
+
+impl Lane {
+    /// Returns the link, which is made first if there is none since the last break.
+    async fn link(&self, connection: &Connection) -> RedisResult<AgedLink> {
+        if let Some(link) = self.current(connection) {
+            return Ok(link);
+        }
+        let mut attempts = self.attempts.lock().await;
+        // Another request may have connected meanwhile.
+        if let Some(link) = self.current(connection) {
+            return Ok(link);
+        }
+        attempts.check()?;
+        let breaks = connection.breaks.load(Ordering::SeqCst);
+        match connection.endpoint.connect().await {
+            Ok(link) => {
+                attempts.succeeded();
+                let link = AgedLink { link, breaks };
+                *self.current.lock() = Some(link.clone());
+                Ok(link)
             }
-            Some(ca) => {
-                let root_cert = Some(ca.to_vec());
-                Client::build_with_tls(
-                    url,
-                    TlsCertificates {
-                        client_tls: None,
-                        root_cert,
-                    },
-                )
+            Err(error) => {
+                attempts.failed(&error);
+                Err(error)
             }
-        };
-        // The parser's error may quote the URL with its password.
-        let client = client.map_err(|error| {
-            StoreError::new(format!(
-                "invalid URL of a Redis server: {}",
-                error.category()
-            ))
-        })?;
-        let address = client.get_connection_info().addr().to_string();
-        let manager = manager(&client).map_err(|error| describe(&address, &error))?;
+        }
+    }
+
+    fn current(&self, connection: &Connection) -> Option<AgedLink> {
+        let breaks = connection.breaks.load(Ordering::SeqCst);
+        let current = self.current.lock().clone();
+        current.filter(|link| link.breaks == breaks)
+    }
+}
+
+impl Connection {
+    /// Creates a connection that connects at its first use.
+    pub(crate) fn lazy(
+        url: &str,
+        certificates: &Certificates,
+        replicas: Option<ReplicaWait>,
+    ) -> Result<Self, StoreError> {
+        let address = Address::read(url)?;
+        let lanes = replicas.map_or(1, |_| WAITING_LANES);
         Ok(Self {
-            client,
-            manager: Mutex::new(manager),
-            address,
+            endpoint: Endpoint::new(&address, certificates)?,
+            lanes: (0..lanes).map(|_| Lane::default()).collect(),
+            breaks: AtomicU64::new(0),
+            requests: AtomicUsize::new(0),
+            replicas,
+            address: address.shown,
         })
+    }
+
+    /// Returns true if keys of different hash tags may be on different servers.
+    pub(crate) fn is_cluster(&self) -> bool {
+        self.endpoint.is_cluster()
     }
 
     /// Runs a script.
     pub(crate) async fn script<T: FromRedisValue>(
         &self,
-        call: &ScriptInvocation<'_>,
+        call: &ScriptCall,
     ) -> Result<T, StoreError> {
-        let mut manager = self.manager();
-        call.invoke_async(&mut manager)
-            .await
-            .map_err(|error| self.failed(&error))
-    }
-
-    /// Runs commands.
-    pub(crate) async fn pipeline<T: FromRedisValue>(
-        &self,
-        commands: &Pipeline,
-    ) -> Result<T, StoreError> {
-        let mut manager = self.manager();
-        commands
-            .query_async(&mut manager)
-            .await
-            .map_err(|error| self.failed(&error))
-    }
-
-    fn manager(&self) -> ConnectionManager {
-        self.manager.lock().clone()
-    }
-
-    fn failed(&self, error: &RedisError) -> StoreError {
-        // The manager keeps a failed login as its answer to all later commands, but a password may
-        // be changed on the server.
-        if error.kind() == ErrorKind::AuthenticationFailed
-            && let Ok(fresh) = manager(&self.client)
+        let mut answer = self.changed(call.by_digest(), call.is_copied()).await;
+        if let Err(ChangeError::Redis(error)) = &answer
+            && error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
         {
-            *self.manager.lock() = fresh;
+            answer = self.changed(call.by_text(), call.is_copied()).await;
         }
-        describe(&self.address, error)
+        let value = answer.map_err(|error| self.describe_change(&error))?;
+        self.read(value)
+    }
+
+    /// Runs a command, whose keys have one hash tag.
+    pub(crate) async fn command<T: FromRedisValue>(&self, command: Cmd) -> Result<T, StoreError> {
+        let answers = self.answers(&one(command)).await;
+        let mut answers = answers.map_err(|error| describe(&self.address, &error))?;
+        self.read(answers.pop().unwrap_or(Value::Nil))
+    }
+
+    /// Runs a command, or returns `None` if the user has no right to it.
+    pub(crate) async fn permitted<T: FromRedisValue>(
+        &self,
+        command: Cmd,
+    ) -> Result<Option<T>, StoreError> {
+        match self.answers(&one(command)).await {
+            Ok(mut answers) => self.read(answers.pop().unwrap_or(Value::Nil)).map(Some),
+            Err(error) if error.kind() == ErrorKind::Server(ServerErrorKind::NoPerm) => Ok(None),
+            Err(error) => Err(describe(&self.address, &error)),
+        }
+    }
+
+    /// Runs commands that do not depend on each other, and returns their answers in the same order.
+    /// The keys of each have one hash tag.
+    pub(crate) async fn each(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, StoreError> {
+        if commands.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.is_cluster() {
+            let answers = commands.into_iter().map(|command| self.command(command));
+            return try_join_all(answers).await;
+        }
+        let mut pipeline = Pipeline::with_capacity(commands.len());
+        for command in commands {
+            pipeline.add_command(command);
+        }
+        let answers = self.answers(&pipeline).await;
+        answers.map_err(|error| describe(&self.address, &error))
+    }
+
+    /// Connects, unless it has.
+    pub(crate) async fn ping(&self) -> Result<(), StoreError> {
+        self.command(redis::cmd("PING")).await
+    }
+
+    /// Runs a command that changes something, and waits for the replicas if they have to confirm
+    /// it.
+    async fn changed(&self, command: Cmd, is_copied: bool) -> Result<Value, ChangeError> {
+        let mut pipeline = one(command);
+        let replicas = self.replicas.filter(|_| is_copied);
+        if let Some(wait) = replicas {
+            // In one pipeline, so that it goes to the server that makes the change, over the same
+            // connection: the server waits for the changes of this connection.
+            pipeline
+                .cmd("WAIT")
+                .arg(wait.replicas)
+                .arg(whole_milliseconds(wait.limit).max(1));
+        }
+        let mut answers = self.answers(&pipeline).await?;
+        if let Some(wait) = replicas {
+            let confirmed = answers.pop().unwrap_or(Value::Nil);
+            let confirmed: u32 = redis::from_redis_value(confirmed).map_err(RedisError::from)?;
+            if confirmed < wait.replicas {
+                return Err(ChangeError::NotCopied {
+                    confirmed,
+                    of: wait.replicas,
+                });
+            }
+        }
+        Ok(answers.pop().unwrap_or(Value::Nil))
+    }
+
+    /// Sends commands whose keys have one hash tag. What no server has executed is sent again for a
+    /// while if another server may take over.
+    async fn answers(&self, pipeline: &Pipeline) -> RedisResult<Vec<Value>> {
+        let begin = Instant::now();
+        let mut tries = 0;
+        let request = self.requests.fetch_add(1, Ordering::Relaxed);
+        let lane = &self.lanes[request % self.lanes.len()];
+        loop {
+            let mut current = lane.link(self).await?;
+            let mut waiting = WaitingRequest::new(self, current.breaks);
+            let answers = pipeline.query_async(&mut current.link).await;
+            waiting.is_answered = true;
+            let error = match answers {
+                Ok(answers) => return Ok(answers),
+                Err(error) => error,
+            };
+            if current.link.is_broken_by(&error) {
+                self.breaks_after(current.breaks);
+            }
+            let may_move = !matches!(self.endpoint, Endpoint::Server(_));
+            if !may_move || !is_not_executed(&error) || begin.elapsed() >= RETRY_FOR {
+                return Err(error);
+            }
+            sleep(jittered(pause_after(tries, RETRY_PAUSES))).await;
+            tries += 1;
+        }
+    }
+
+    /// Counts a break of a link, unless another request has seen it too.
+    fn breaks_after(&self, breaks: u64) {
+        let order = Ordering::SeqCst;
+        _ = self
+            .breaks
+            .compare_exchange(breaks, breaks + 1, order, order);
+    }
+
+    fn read<T: FromRedisValue>(&self, value: Value) -> Result<T, StoreError> {
+        redis::from_redis_value(value)
+            .map_err(|error| describe(&self.address, &RedisError::from(error)))
+    }
+
+    fn describe_change(&self, error: &ChangeError) -> StoreError {
+        match error {
+            ChangeError::Redis(error) => describe(&self.address, error),
+            ChangeError::NotCopied { confirmed, of } => StoreError::new(format!(
+                "Redis at {}: {confirmed} of {of} replicas confirmed the change in time",
+                self.address
+            )),
+        }
     }
 }
 
-fn manager(client: &Client) -> RedisResult<ConnectionManager> {
-    // No retries: while the server is down, each operation fails at once, and the next one connects
-    // again.
-    let config = ConnectionManagerConfig::new()
-        .set_number_of_retries(0)
-        .set_connection_timeout(Some(CONNECT_TIMEOUT))
-        .set_response_timeout(Some(ANSWER_TIMEOUT));
-    ConnectionManager::new_lazy_with_config(client.clone(), config)
+/// A request that waits for its answer. If its caller gives up after a while, the server may be
+/// gone without a word, and the links are made again.
+struct WaitingRequest<'a> {
+    connection: &'a Connection,
+    breaks: u64,
+    since: Instant,
+    is_answered: bool,
+}
+
+impl<'a> WaitingRequest<'a> {
+    fn new(connection: &'a Connection, breaks: u64) -> Self {
+        Self {
+            connection,
+            breaks,
+            since: Instant::now(),
+            is_answered: false,
+        }
+    }
+}
+
+impl Drop for WaitingRequest<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered && self.since.elapsed() >= PATIENCE {
+            self.connection.breaks_after(self.breaks);
+        }
+    }
+}
+
+/// The failure of a change.
+enum ChangeError {
+    Redis(RedisError),
+    /// The server has made the change, and too few replicas have it.
+    NotCopied {
+        confirmed: u32,
+        of: u32,
+    },
+}
+
+impl From<RedisError> for ChangeError {
+    fn from(error: RedisError) -> Self {
+        Self::Redis(error)
+    }
+}
+
+fn one(command: Cmd) -> Pipeline {
+    let mut pipeline = Pipeline::with_capacity(2);
+    pipeline.add_command(command);
+    pipeline
 }
 
 /// Describes an error without its text, which may quote what was sent to the server.
@@ -159,92 +396,6 @@ fn tls_problem(error: &RedisError) -> Option<String> {
         .map(ToString::to_string)
 }
 
-/// The keys of a session in the order in which the scripts take them, and then that of the slots
-/// and those of the amounts of the principal and of its calls that wait for approval. All keys of a store have one hash tag, so that a
-/// script may use several of them in a cluster too, which keeps them on one server.
-pub(crate) struct SessionKeys(pub(crate) [String; 13]);
-
-impl SessionKeys {
-    pub(crate) fn new(prefix: &str, id: &str, principal: &str) -> Self {
-        let named = |name: &str| format!("{}:{}", hash_tag(prefix), part(name));
-        let session = named(id);
-        let [one, two, three, four, five, six, seven, eight, nine, ten] =
-            SESSION_KEYS.map(|part| format!("{session}:{part}"));
-        Self([
-            one,
-            two,
-            three,
-            four,
-            five,
-            six,
-            seven,
-            eight,
-            nine,
-            ten,
-            slots_key(prefix),
-            named(principal) + ":spent",
-            asked_key(prefix, principal),
-        ])
-    }
-
-    /// Reads the calls of the session that is or was open last under the id, or `only` those of one
-    /// incarnation.
-    pub(crate) async fn calls(
-        &self,
-        connection: &Connection,
-        only: Option<&str>,
-    ) -> Result<Vec<SessionCall>, StoreError> {
-        let [.., calls, _, _, _] = &self.0;
-        let (calls,): (Vec<String>,) = connection
-            .pipeline(redis::pipe().lrange(calls, 0, -1))
-            .await?;
-        let calls = calls.iter().map(|kept| split_incarnation(kept));
-        let own = calls.filter(|(incarnation, _)| only.is_none_or(|only| only == *incarnation));
-        own.map(|(_, call)| from_json(call)).collect()
-    }
-
-    /// Returns the key of the calls that wait for approval.
-    pub(crate) fn pending(&self) -> &str {
-        let [_, _, _, _, pending, ..] = &self.0;
-        pending
-    }
-
-    /// Returns the key that exists as long as the session.
-    pub(crate) fn session(&self) -> &str {
-        let [session, ..] = &self.0;
-        session
-    }
-}
-
-/// Returns the key of a principal's calls that wait for approval. A session of the principal's name
-/// has no key of this last part.
-pub(crate) fn asked_key(prefix: &str, principal: &str) -> String {
-    format!("{}:{}:asked", hash_tag(prefix), part(principal))
-}
-
-/// Returns the beginning of all keys of a store.
-pub(crate) fn hash_tag(prefix: &str) -> String {
-    format!("{{{}}}", escaped(prefix))
-}
-
-/// Returns the key of the slots. It has a colon fewer than the keys of sessions.
-fn slots_key(prefix: &str) -> String {
-    format!("{}:slots", hash_tag(prefix))
-}
-
-/// Escapes braces, which would end the hash tag early. The percent sign is escaped too, so that no
-/// two texts become equal.
-fn escaped(text: &str) -> String {
-    text.replace('%', "%25")
-        .replace('{', "%7B")
-        .replace('}', "%7D")
-}
-
-/// Escapes a text that is one part of a key.
-pub(crate) fn part(text: &str) -> String {
-    escaped(text).replace(':', "%3A")
-}
-
 /// Parses a value that the server holds. The error shows nothing of the text.
 pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_str(text).map_err(|_| StoreError::new("the server holds an invalid value"))
@@ -266,125 +417,29 @@ pub(crate) fn milliseconds(time: Duration) -> u64 {
     whole_milliseconds(time).clamp(1, CENTURY)
 }
 
-/// The slots of open sessions, of which there are as many as the policy allows.
-///
-/// A slot belongs to one session: its member is the session's incarnation and id. Its score is the
-/// time at which the session expires if it is not used. The score is not updated at each use:
-/// sessions whose time has come are looked at again before another session is refused.
-pub(crate) struct SessionSlots {
-    pub(crate) prefix: String,
-    key: String,
-}
-
-impl SessionSlots {
-    pub(crate) fn new(prefix: &str) -> Self {
-        Self {
-            prefix: prefix.to_owned(),
-            key: slots_key(prefix),
-        }
-    }
-
-    /// Returns the number of slots that are taken.
-    pub(crate) async fn taken(&self, connection: &Connection) -> Result<u64, StoreError> {
-        self.sweep(connection).await?;
-        let (taken,) = connection.pipeline(redis::pipe().zcard(&self.key)).await?;
-        Ok(taken)
-    }
-
-    /// Frees the slots of sessions that are over, and updates those of others whose time has come.
-    /// Returns true if there were any.
-    pub(crate) async fn sweep(&self, connection: &Connection) -> Result<bool, StoreError> {
-        let mut is_changed = false;
-        loop {
-            let mut query = STALE_SLOTS.key(&self.key);
-            StaleSlots { limit: SWEEP_BATCH }.add_to(&mut query);
-            let stale: Vec<String> = connection.script(&query).await?;
-            if stale.is_empty() {
-                return Ok(is_changed);
-            }
-            is_changed = true;
-            let mut queries = redis::pipe();
-            for member in &stale {
-                let keys = SessionKeys::new(&self.prefix, split_incarnation(member).1, "");
-                queries
-                    .pttl(keys.session())
-                    .hmget(keys.session(), &["incarnation", "ended"]);
-            }
-            let answers: Vec<redis::Value> = connection.pipeline(&queries).await?;
-            let mut revision = REVISE_SLOTS.key(&self.key);
-            for (member, answers) in stale.iter().zip(answers.chunks(2)) {
-                revision
-                    .arg(member)
-                    .arg(remaining(split_incarnation(member).0, answers));
-            }
-            let () = connection.script(&revision).await?;
-        }
-    }
-}
-
-/// Returns the milliseconds until a session expires, or 0 if it is over.
-fn remaining(incarnation: &str, answers: &[redis::Value]) -> i64 {
-    let [remaining, fields] = answers else {
-        return 0;
-    };
-    let fields = redis::from_redis_value_ref::<(Option<String>, Option<String>)>(fields);
-    let is_live = matches!(fields, Ok((Some(found), None)) if found == incarnation);
-    if is_live {
-        redis::from_redis_value_ref(remaining).unwrap_or(0)
-    } else {
-        0
-    }
-}
-
-/// Returns the member of a session's slot.
-pub(crate) fn slot_member(incarnation: &str, id: &str) -> String {
-    format!("{incarnation}{id}")
-}
-
-/// Splits a text into the incarnation, which has 32 hexadecimal digits, and what follows it.
-pub(crate) fn split_incarnation(text: &str) -> (&str, &str) {
-    text.split_at_checked(32).unwrap_or((text, ""))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{SessionKeys, slots_key};
+    use super::{Attempts, CONNECT_PAUSES, RedisError, pause_after};
+    use redis::ErrorKind;
+    use std::time::Duration;
 
     #[test]
-    fn keys_of_a_session_have_one_hash_tag() {
-        for id in ["a", "", "}", "a}b{c", "{x}", "a:b", "\u{0}"] {
-            let keys = SessionKeys::new("app:prod", id, id);
-            let tags = keys
-                .0
-                .iter()
-                .map(|key| key.split('}').next())
-                .collect::<Vec<_>>();
-            assert!(
-                tags.iter()
-                    .all(|tag| *tag == tags[0] && tag.is_some_and(|tag| tag.len() > 1)),
-                "{tags:?}"
-            );
-        }
+    fn pauses_between_attempts_double_up_to_a_second() {
+        let pauses =
+            [0, 1, 2, 6, 7, 31, u32::MAX].map(|others| pause_after(others, CONNECT_PAUSES));
+        let expected = [10, 20, 40, 640, 1_000, 1_000, 1_000].map(Duration::from_millis);
+        assert_eq!(pauses, expected);
     }
 
     #[test]
-    fn no_two_sessions_have_the_same_key() {
-        let pairs = [
-            ("a", "b:c"),
-            ("a:b", "c"),
-            ("a", "b%3Ac"),
-            ("a", "b}"),
-            ("a", "b%7D"),
-            ("a}", "b"),
-            ("", "a:b"),
-        ];
-        let mut keys = pairs
-            .map(|(prefix, id)| SessionKeys::new(prefix, id, "").session().to_owned())
-            .to_vec();
-        keys.extend(["a", "a:b", "a}", ""].map(slots_key));
-        keys.sort();
-        let all = keys.len();
-        keys.dedup();
-        assert_eq!(keys.len(), all);
+    fn attempt_waits_for_the_pause_after_a_failure() {
+        let mut attempts = Attempts::default();
+        assert!(attempts.check().is_ok());
+        // So that the pause outlasts the test.
+        attempts.failures = 20;
+        attempts.failed(&RedisError::from((ErrorKind::Io, "refused")));
+        assert!(attempts.check().is_err());
+        attempts.succeeded();
+        assert!(attempts.check().is_ok());
     }
 }

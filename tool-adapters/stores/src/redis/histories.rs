@@ -1,12 +1,17 @@
 //! Conversations in Redis: a hash and a list for each. Scripts on the server make every change, in
 //! one round trip.
+//!
+//! The conversations of a principal are in one of 256 buckets, with the list of them and the list
+//! of all conversations of the bucket, so that each change is one script, and a store spreads over
+//! a cluster.
 
-use crate::redis::connection::{Connection, hash_tag, part};
+use crate::redis::connection::Connection;
+use crate::redis::keys::{KeySpace, conversation_bucket, original, part};
+use crate::redis::script::{LuaScript, ScriptCall};
 use crate::redis::scripts::{
     APPEND, BRANCH, DELETE_CONVERSATION, DESCRIBE, PAGE, READ_CONVERSATION,
 };
 use crate::redis::store::RedisStore;
-use redis::{Script, ScriptInvocation};
 use std::collections::HashMap;
 use tool_core::session::{
     ConversationInfo, ConversationKey, ConversationPlace, ConversationSummary, HistoryStore,
@@ -20,35 +25,38 @@ const RESULTS_AT_ONCE: u64 = 16;
 const LISTED_AT_ONCE: usize = 200;
 
 /// The unused conversations that are looked for in one round trip.
-const UNUSED_AT_ONCE: isize = 200;
+const UNUSED_AT_ONCE: u32 = 200;
 
 /// The keys and the names of a conversation.
-struct ConversationKeys {
-    /// The hash, the list of messages, the list of the principal's conversations, and that of all.
-    keys: [String; 4],
+pub(crate) struct ConversationKeys {
+    /// The hash, the list of messages, the list of the principal's conversations, and that of all
+    /// in the bucket.
+    pub(crate) keys: [String; 4],
     /// The name in the list of the principal.
     id: String,
-    /// The name in the list of all: the parts of principal and id, with a colon between them.
+    /// The name in the list of the bucket: the parts of principal and id, with a colon between
+    /// them.
     member: String,
 }
 
 impl ConversationKeys {
-    fn new(prefix: &str, key: &ConversationKey) -> Result<Self, HistoryStoreError> {
+    fn new(keys: &KeySpace, key: &ConversationKey) -> Result<Self, HistoryStoreError> {
         key.check()?;
+        let bucket = conversation_bucket(key.principal());
         let member = format!("{}:{}", part(key.principal()), part(key.id()));
-        Ok(Self::of_member(prefix, &member))
+        Ok(Self::of_member(keys, bucket, &member))
     }
 
-    /// Returns the keys of the conversation with this name in the list of all.
-    fn of_member(prefix: &str, member: &str) -> Self {
-        let tag = hash_tag(prefix);
+    /// Returns the keys of the conversation with this name in the list of a bucket.
+    pub(crate) fn of_member(keys: &KeySpace, bucket: u8, member: &str) -> Self {
+        let base = keys.conversations(bucket);
         let (principal, id) = member.split_once(':').unwrap_or((member, ""));
         Self {
             keys: [
-                format!("{tag}:{member}:conversation"),
-                format!("{tag}:{member}:messages"),
-                format!("{tag}:{principal}:conversations"),
-                all_key(prefix),
+                format!("{base}:{member}:conversation"),
+                format!("{base}:{member}:messages"),
+                format!("{base}:{principal}:conversations"),
+                bucket_key(keys, bucket),
             ],
             id: id.to_owned(),
             member: member.to_owned(),
@@ -61,24 +69,16 @@ impl ConversationKeys {
     }
 
     /// Begins a call of a script that changes the conversation.
-    fn call<'a>(&self, script: &'a Script) -> ScriptInvocation<'a> {
+    fn call(&self, script: &'static LuaScript) -> ScriptCall {
         let mut call = script.key(&self.keys[..]);
         call.arg(&self.id).arg(&self.member);
         call
     }
 }
 
-/// Returns the key of the list of all conversations.
-fn all_key(prefix: &str) -> String {
-    format!("{}:conversations", hash_tag(prefix))
-}
-
-/// Undoes [`part`].
-fn original(part: &str) -> String {
-    part.replace("%3A", ":")
-        .replace("%7D", "}")
-        .replace("%7B", "{")
-        .replace("%25", "%")
+/// Returns the key of the list of all conversations of a bucket.
+fn bucket_key(keys: &KeySpace, bucket: u8) -> String {
+    format!("{}:all", keys.conversations(bucket))
 }
 
 /// The fields of a conversation's hash.
@@ -178,7 +178,7 @@ impl RedisStore {
         let mut end = at;
         loop {
             let part = read(
-                self.connection(),
+                self.conversations().await?,
                 keys,
                 key,
                 end..end.saturating_add(RESULTS_AT_ONCE),
@@ -203,6 +203,34 @@ impl RedisStore {
     }
 }
 
+impl RedisStore {
+    /// Deletes the conversations of a bucket that were not used since then.
+    async fn delete_unused_of(&self, bucket: u8, since: u64) -> Result<u64, HistoryStoreError> {
+        let mut deleted = 0;
+        loop {
+            let mut query = redis::cmd("ZRANGEBYSCORE");
+            query
+                .arg(bucket_key(self.keys(), bucket))
+                .arg("-inf")
+                .arg(format!("({since}"))
+                .arg("LIMIT")
+                .arg(0)
+                .arg(UNUSED_AT_ONCE);
+            let unused: Vec<String> = self.conversations().await?.command(query).await?;
+            if unused.is_empty() {
+                return Ok(deleted);
+            }
+            for member in &unused {
+                let keys = ConversationKeys::of_member(self.keys(), bucket, member);
+                let mut call = keys.call(&DELETE_CONVERSATION);
+                call.arg(since);
+                let is_deleted: u64 = self.conversations().await?.script(&call).await?;
+                deleted += is_deleted;
+            }
+        }
+    }
+}
+
 impl HistoryStore for RedisStore {
     async fn append(
         &self,
@@ -211,7 +239,7 @@ impl HistoryStore for RedisStore {
         messages: &[Message],
     ) -> Result<u64, HistoryStoreError> {
         let added = StoredMessages::new(key, messages)?;
-        let keys = ConversationKeys::new(self.key_prefix(), key)?;
+        let keys = ConversationKeys::new(self.keys(), key)?;
         let mut call = keys.call(&APPEND);
         call.arg(expected)
             .arg(StoredMessages::MAX_MESSAGES)
@@ -219,7 +247,7 @@ impl HistoryStore for RedisStore {
         for text in added.texts() {
             call.arg(text);
         }
-        let answer: (String, String) = self.connection().script(&call).await?;
+        let answer: (String, String) = self.conversations().await?.script(&call).await?;
         match (answer.0.as_str(), answer.1.as_str()) {
             ("appended", messages) => messages.parse().map_err(|_| unexpected_answer()),
             ("conflict", found) => Err(HistoryStoreError::Conflict {
@@ -246,8 +274,8 @@ impl HistoryStore for RedisStore {
         key: &ConversationKey,
         from: u64,
     ) -> Result<Option<StoredConversation>, HistoryStoreError> {
-        let keys = ConversationKeys::new(self.key_prefix(), key)?;
-        let part = read(self.connection(), &keys, key, from..u64::MAX).await?;
+        let keys = ConversationKeys::new(self.keys(), key)?;
+        let part = read(self.conversations().await?, &keys, key, from..u64::MAX).await?;
         let Some(ConversationPart { summary, texts }) = part else {
             return Ok(None);
         };
@@ -268,28 +296,33 @@ impl HistoryStore for RedisStore {
         after: Option<&ConversationPlace>,
         limit: u32,
     ) -> Result<Vec<ConversationSummary>, HistoryStoreError> {
-        let tag = hash_tag(self.key_prefix());
+        let bucket = conversation_bucket(principal);
+        let base = self.keys().conversations(bucket);
         let principal = part(principal);
-        let mut call = PAGE.key(format!("{tag}:{principal}:conversations"));
+        let mut call = PAGE.key(format!("{base}:{principal}:conversations"));
         call.arg(limit);
         match after {
             Some(place) => call.arg(place.updated_at).arg(part(&place.id)),
             None => call.arg("").arg(""),
         };
-        let ids: Vec<String> = self.connection().script(&call).await?;
+        let ids: Vec<String> = self.conversations().await?.script(&call).await?;
 
         let mut summaries = Vec::with_capacity(ids.len());
         for ids in ids.chunks(LISTED_AT_ONCE) {
-            let mut queries = redis::pipe();
+            let mut queries = Vec::with_capacity(ids.len());
             for id in ids {
                 let member = format!("{principal}:{id}");
-                let keys = ConversationKeys::of_member(self.key_prefix(), &member);
-                queries.hgetall(keys.head());
+                let keys = ConversationKeys::of_member(self.keys(), bucket, &member);
+                let mut query = redis::cmd("HGETALL");
+                query.arg(keys.head());
+                queries.push(query);
             }
-            let answers: Vec<Fields> = self.connection().pipeline(&queries).await?;
-            for (id, fields) in ids.iter().zip(&answers) {
+            let answers = self.conversations().await?.each(queries).await?;
+            for (id, answer) in ids.iter().zip(answers) {
+                let fields: Fields =
+                    redis::from_redis_value(answer).map_err(|_| unexpected_answer())?;
                 // One that was deleted in the meantime is left out.
-                summaries.extend(summary(&original(id), fields)?);
+                summaries.extend(summary(&original(id), &fields)?);
             }
         }
         Ok(summaries)
@@ -300,10 +333,10 @@ impl HistoryStore for RedisStore {
         key: &ConversationKey,
         info: &ConversationInfo,
     ) -> Result<(), HistoryStoreError> {
-        let keys = ConversationKeys::new(self.key_prefix(), key)?;
+        let keys = ConversationKeys::new(self.keys(), key)?;
         let mut call = keys.call(&DESCRIBE);
         call.arg(info.to_stored(key)?);
-        let _: u8 = self.connection().script(&call).await?;
+        let _: u8 = self.conversations().await?.script(&call).await?;
         Ok(())
     }
 
@@ -313,9 +346,9 @@ impl HistoryStore for RedisStore {
         at: u64,
         branch: &str,
     ) -> Result<u64, HistoryStoreError> {
-        let keys = ConversationKeys::new(self.key_prefix(), key)?;
+        let keys = ConversationKeys::new(self.keys(), key)?;
         let new_key = ConversationKey::new(branch, key.principal());
-        let new_keys = ConversationKeys::new(self.key_prefix(), &new_key)?;
+        let new_keys = ConversationKeys::new(self.keys(), &new_key)?;
         let BranchEnd { messages, source } = self.branch_end(&keys, key, at).await?;
 
         let mut call = BRANCH.key(&keys.keys[..]);
@@ -325,7 +358,7 @@ impl HistoryStore for RedisStore {
         let created_at = source.created_at;
         let info = source.info.of_branch().to_stored(&new_key)?;
         call.arg(created_at).arg(messages).arg(info);
-        let answer: String = self.connection().script(&call).await?;
+        let answer: String = self.conversations().await?.script(&call).await?;
         match answer.as_str() {
             "branched" => Ok(messages),
             "missing" => Err(missing(key)),
@@ -337,30 +370,18 @@ impl HistoryStore for RedisStore {
     }
 
     async fn delete(&self, key: &ConversationKey) -> Result<bool, HistoryStoreError> {
-        let keys = ConversationKeys::new(self.key_prefix(), key)?;
+        let keys = ConversationKeys::new(self.keys(), key)?;
         let mut call = keys.call(&DELETE_CONVERSATION);
         call.arg("");
-        let deleted: u64 = self.connection().script(&call).await?;
+        let deleted: u64 = self.conversations().await?.script(&call).await?;
         Ok(deleted > 0)
     }
 
     async fn delete_unused(&self, since: u64) -> Result<u64, HistoryStoreError> {
-        let all = all_key(self.key_prefix());
         let mut deleted = 0;
-        loop {
-            let mut query = redis::pipe();
-            query.zrangebyscore_limit(&all, "-inf", format!("({since}"), 0, UNUSED_AT_ONCE);
-            let (unused,): (Vec<String>,) = self.connection().pipeline(&query).await?;
-            if unused.is_empty() {
-                return Ok(deleted);
-            }
-            for member in &unused {
-                let keys = ConversationKeys::of_member(self.key_prefix(), member);
-                let mut call = keys.call(&DELETE_CONVERSATION);
-                call.arg(since);
-                let is_deleted: u64 = self.connection().script(&call).await?;
-                deleted += is_deleted;
-            }
+        for bucket in 0..=u8::MAX {
+            deleted += self.delete_unused_of(bucket, since).await?;
         }
+        Ok(deleted)
     }
 }

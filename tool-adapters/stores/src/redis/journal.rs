@@ -1,31 +1,35 @@
-//! The journal in Redis. A script decides which of two processes runs a call. Times are those of the
-//! server's clock.
+//! The journal in Redis. A script decides which of two processes runs a call. Each process with a
+//! journal has a key that exists while it lives. Times are those of the server's clock.
 
-use crate::redis::connection::{Connection, hash_tag, milliseconds};
+use crate::redis::connection::{Connection, milliseconds};
+use crate::redis::keys::KeySpace;
+use crate::redis::script::LuaScript;
 use crate::redis::scripts::{
-    BeatJournal, FindJournalCall, FinishJournalCall, JOURNAL_BEAT, JOURNAL_FIND, JOURNAL_FINISH,
-    JOURNAL_READ, JOURNAL_START, OrEmpty, ReadJournal, ScriptArguments, StartJournalCall,
+    FindJournalCall, FinishJournalCall, JOURNAL_FIND, JOURNAL_FINISH, JOURNAL_READ, JOURNAL_START,
+    OrEmpty, ReadJournal, ScriptArguments, StartJournalCall,
 };
 use crate::redis::store::RedisStore;
 use crate::store_journal::{
     JournalOptions, JournaledCalls, KnownCall, StartedCall, StoreJournal, digest,
 };
-use redis::{FromRedisValue, ParsingError, Script, Value, from_redis_value};
+use redis::{Cmd, FromRedisValue, ParsingError, Value, from_redis_value};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tool_core::session::{JournalEntry, StoreError};
 
 /// The journal on the server of a [`RedisStore`]: [`RedisStore::journal`] creates it.
 ///
-/// An entry is as durable as the server's writes are: without `appendfsync always`, or after a
-/// failover, the newest entries may be lost, and their calls may run again.
+/// An entry is as durable as the server's writes are: without `appendfsync always` the newest
+/// entries may be lost with the machine, and their calls may run again. After a failover this holds
+/// for entries that no replica has confirmed: see [`replicas`](crate::RedisStoreBuilder::replicas).
 pub type RedisJournal = StoreJournal<RedisCalls>;
 
 /// The calls of a [`RedisJournal`].
 #[derive(Clone)]
 pub struct RedisCalls {
     connection: Arc<Connection>,
-    prefix: String,
+    keys: KeySpace,
 }
 
 impl RedisStore {
@@ -49,32 +53,65 @@ impl RedisStore {
     pub fn journal(&self) -> RedisJournal {
         StoreJournal::new(RedisCalls {
             connection: self.shared_connection(),
-            prefix: self.key_prefix().to_owned(),
+            keys: self.keys().clone(),
         })
     }
 }
 
+/// A call of another process, as a script answers it.
+struct OtherCall {
+    call: KnownCall,
+    /// The process that runs the call if it still lives.
+    process: Option<String>,
+}
+
 impl RedisCalls {
-    fn keys(&self, session: &str) -> [String; 3] {
-        let tag = hash_tag(&self.prefix);
-        let session = digest(session);
-        [
-            format!("{tag}:journal:{session}:calls"),
-            format!("{tag}:journal:{session}:order"),
-            format!("{tag}:journal:processes"),
-        ]
+    /// Returns the keys of a session's calls, and of their ids by number.
+    fn session_keys(&self, session: &str) -> [String; 2] {
+        let base = self.keys.journal(&digest(session));
+        [format!("{base}:calls"), format!("{base}:order")]
     }
 
     /// Runs a script of the journal.
     async fn run<T: FromRedisValue>(
         &self,
-        script: &Script,
+        script: &'static LuaScript,
         session: &str,
         arguments: &impl ScriptArguments,
     ) -> Result<T, StoreError> {
-        let mut call = script.key(&self.keys(session)[..]);
+        let mut call = script.key(&self.session_keys(session)[..]);
         arguments.add_to(&mut call);
         self.connection.script(&call).await
+    }
+
+    /// Returns the processes that live.
+    async fn living(&self, processes: BTreeSet<String>) -> Result<BTreeSet<String>, StoreError> {
+        let mut queries = Vec::with_capacity(processes.len());
+        for process in &processes {
+            let mut query = redis::cmd("EXISTS");
+            query.arg(self.keys.process(process));
+            queries.push(query);
+        }
+        let answers = self.connection.each(queries).await?;
+        let mut living = BTreeSet::new();
+        for (process, answer) in processes.into_iter().zip(answers) {
+            if matches!(answer, Value::Int(1)) {
+                living.insert(process);
+            }
+        }
+        Ok(living)
+    }
+
+    /// Decides what another process's call is to one with its id. The process may end meanwhile;
+    /// then the next question finds that.
+    async fn decide(&self, other: OtherCall) -> Result<StartedCall, StoreError> {
+        if let Some(process) = other.process {
+            let living = self.living(BTreeSet::from([process])).await?;
+            if !living.is_empty() {
+                return Ok(StartedCall::Running);
+            }
+        }
+        Ok(StartedCall::Known(other.call))
     }
 }
 
@@ -94,7 +131,11 @@ impl JournaledCalls for RedisCalls {
             approval: call.approval.as_deref().unwrap_or_default(),
             keep: milliseconds(options.keep),
         };
-        self.run(&JOURNAL_START, &call.session, &start).await
+        let other: Option<OtherCall> = self.run(&JOURNAL_START, &call.session, &start).await?;
+        match other {
+            Some(other) => self.decide(other).await,
+            None => Ok(StartedCall::Recorded),
+        }
     }
 
     async fn find(
@@ -107,7 +148,11 @@ impl JournaledCalls for RedisCalls {
             process,
             id: call_id,
         };
-        self.run(&JOURNAL_FIND, session, &find).await
+        let other: Option<OtherCall> = self.run(&JOURNAL_FIND, session, &find).await?;
+        match other {
+            Some(other) => self.decide(other).await.map(Some),
+            None => Ok(None),
+        }
     }
 
     async fn finish(
@@ -127,55 +172,49 @@ impl JournaledCalls for RedisCalls {
 
     async fn of_others(&self, process: &str, session: &str) -> Result<Vec<KnownCall>, StoreError> {
         let read = ReadJournal { process };
-        self.run(&JOURNAL_READ, session, &read).await
+        let others: Vec<OtherCall> = self.run(&JOURNAL_READ, session, &read).await?;
+        let processes = others.iter().filter_map(|other| other.process.clone());
+        let living = self.living(processes.collect()).await?;
+        let mut ended = Vec::new();
+        for other in others {
+            let process = other.process.as_ref();
+            if !process.is_some_and(|process| living.contains(process)) {
+                ended.push(other.call);
+            }
+        }
+        Ok(ended)
     }
 
     async fn forget(&self, session: &str) -> Result<(), StoreError> {
-        let [calls, order, _] = self.keys(session);
-        let mut removal = redis::pipe();
-        removal.del(&[calls, order]).ignore();
-        self.connection.pipeline(&removal).await
+        let mut removal = redis::cmd("DEL");
+        removal.arg(&self.session_keys(session));
+        self.connection.command(removal).await
     }
 
     async fn beat(&self, options: &JournalOptions) -> Result<(), StoreError> {
-        let beat = BeatJournal {
-            process: &options.process,
-            lease: milliseconds(options.lease),
-        };
-        self.run(&JOURNAL_BEAT, "", &beat).await
+        let mut beat = Cmd::new();
+        beat.arg("SET")
+            .arg(self.keys.process(&options.process))
+            .arg(1)
+            .arg("PX")
+            .arg(milliseconds(options.lease));
+        self.connection.command(beat).await
     }
 }
 
-impl KnownCall {
-    fn of(values: &[Value]) -> Result<Self, ParsingError> {
-        let [entry, response, number] = values else {
-            return Err("expected the three values of a call in the journal".into());
-        };
-        Ok(Self {
-            entry: from_redis_value(entry.clone())?,
-            response: from_redis_value(response.clone())?,
-            number: from_redis_value(number.clone())?,
-        })
-    }
-}
-
-impl FromRedisValue for KnownCall {
-    fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        Self::of(&Vec::<Value>::from_redis_value(value)?)
-    }
-}
-
-impl FromRedisValue for StartedCall {
+impl FromRedisValue for OtherCall {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
         let values = Vec::<Value>::from_redis_value(value)?;
-        let Some((decision, call)) = values.split_first() else {
-            return Err("expected a decision".into());
+        let Ok([entry, response, number, process]) = <[Value; 4]>::try_from(values) else {
+            return Err("expected the four values of a call in the journal".into());
         };
-        match &*String::from_redis_value(decision.clone())? {
-            "recorded" => Ok(Self::Recorded),
-            "running" => Ok(Self::Running),
-            "known" => Ok(Self::Known(KnownCall::of(call)?)),
-            _ => Err("expected a decision that this program knows".into()),
-        }
+        Ok(Self {
+            call: KnownCall {
+                entry: from_redis_value(entry)?,
+                response: from_redis_value(response)?,
+                number: from_redis_value(number)?,
+            },
+            process: from_redis_value(process)?,
+        })
     }
 }

@@ -1,16 +1,20 @@
 //! One session in Redis. Each operation is a script, whose answers also update a local copy of the
 //! session's state.
 
-use crate::redis::connection::{
-    Connection, SessionKeys, from_json, milliseconds, readable, slot_member,
-};
+use crate::redis::asked;
+use crate::redis::connection::{Connection, from_json, milliseconds, readable};
+use crate::redis::keys::KeySpace;
+use crate::redis::open_sessions::{OpenSessions, slot_member};
+use crate::redis::script::ScriptCall;
 use crate::redis::scripts::{
-    Admit, Caller, ChangeState, EndSession, GrantCalls, KeepCall, Mint, NextTurn, OrEmpty,
-    ReadGrants, ReadPending, Refresh, RevokeGrant, ScriptArguments, SessionScript, Settle,
-    SwitchMode,
+    Admit, CHARGE_PRINCIPAL, Caller, ChangeState, ChargePrincipal, EndSession, GrantCalls,
+    KeepCall, Mint, NextTurn, OrEmpty, ReadGrants, ReadPending, Refresh, RevokeGrant,
+    ScriptArguments, SessionScript, Settle, SwitchMode,
 };
+use crate::redis::session_keys::SessionKeys;
+use futures_util::future::join;
 use parking_lot::Mutex;
-use redis::{FromRedisValue, ParsingError, ScriptInvocation, Value};
+use redis::{FromRedisValue, ParsingError, Value};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,20 +44,58 @@ const VALUE: &str = "value:";
 /// One session of a [`RedisStore`](super::RedisStore).
 pub struct RedisRecord {
     connection: Arc<Connection>,
+    open_sessions: Arc<OpenSessions>,
     keys: SessionKeys,
+    principal: PrincipalKeys,
     /// The incarnation as the server has it, and as a number.
     incarnation: (String, u128),
-    /// The member of the session's slot.
+    /// The session's member among the open ones.
     member: String,
     /// The bytes that the session's calls may take.
     call_bytes: usize,
     copy: Mutex<SessionCopy>,
 }
 
+/// The keys of a session's principal, which may be on another server than the session.
+struct PrincipalKeys {
+    /// The beginning of the keys.
+    base: String,
+    /// The calls that wait for approval in all sessions of the principal.
+    asked: String,
+}
+
+impl PrincipalKeys {
+    fn new(keys: &KeySpace, principal: &str) -> Self {
+        Self {
+            base: keys.principal(principal),
+            asked: keys.asked(principal),
+        }
+    }
+
+    /// Returns the key of the amounts that the principal has spent.
+    fn spent(&self) -> String {
+        format!("{}:spent", self.base)
+    }
+
+    /// Returns the key that exists once an amount is charged to the principal.
+    fn charged(&self, id: u128) -> String {
+        format!("{}:{id:032x}:charged", self.base)
+    }
+}
+
+/// The amounts that a principal has spent.
+struct SpentAmounts {
+    cost: u64,
+    time: u64,
+    /// The milliseconds until it counts from zero, or less than zero.
+    window: i64,
+}
+
 impl RedisRecord {
     pub(crate) fn new(
         connection: Arc<Connection>,
-        keys: SessionKeys,
+        open_sessions: Arc<OpenSessions>,
+        keys: &KeySpace,
         request: &OpenRequest,
         incarnation: &str,
     ) -> Result<Self, StoreError> {
@@ -63,7 +105,9 @@ impl RedisRecord {
         let incarnation = (incarnation.to_owned(), number);
         Ok(Self {
             connection,
-            keys,
+            open_sessions,
+            keys: SessionKeys::new(keys, request.id.as_str()),
+            principal: PrincipalKeys::new(keys, &request.principal),
             incarnation,
             member,
             call_bytes: request.call_bytes,
@@ -82,8 +126,8 @@ impl RedisRecord {
     }
 
     /// Begins a call of a script. What follows its named arguments may be added.
-    fn call<S: SessionScript>(&self, script: &S) -> ScriptInvocation<'static> {
-        let mut call = S::script().key(&self.keys.0[..]);
+    fn call<S: SessionScript>(&self, script: &S) -> ScriptCall {
+        let mut call = S::script().key(&self.keys.all[..]);
         let copy = self.copy.lock();
         let caller = Caller {
             incarnation: &self.incarnation.0,
@@ -96,7 +140,7 @@ impl RedisRecord {
     }
 
     /// Runs a script, updates the copy, and returns the answer.
-    async fn run(&self, call: &ScriptInvocation<'_>) -> Result<ScriptAnswer, StoreError> {
+    async fn run(&self, call: &ScriptCall) -> Result<ScriptAnswer, StoreError> {
         let (words, update): (Vec<String>, Option<SessionUpdate>) =
             self.connection.script(call).await?;
         let turn = update.as_ref().map_or(0, |update| update.turn);
@@ -106,15 +150,77 @@ impl RedisRecord {
 
     /// Reads a call that waits for approval, and removes it if `take` is true.
     async fn read_pending(&self, id: &str, take: bool) -> Result<Option<PendingCall>, StoreError> {
-        let member = &self.member;
-        let answer = self
-            .run(&self.call(&ReadPending { id, take, member }))
-            .await?;
+        let answer = self.run(&self.call(&ReadPending { id, take })).await?;
         match answer.words.as_slice() {
             [word, call] if word == "waits" => from_json(call).map(Some),
             _ => Ok(None),
         }
     }
+}
+
+impl RedisRecord {
+    /// Takes a call out of the principal's list of those that wait.
+    async fn unlist(&self, id: &str) {
+        asked::remove(&self.connection, &self.principal.asked, id, &self.member).await;
+    }
+
+    /// Reads what the principal has spent.
+    async fn spent(&self) -> Result<SpentAmounts, StoreError> {
+        let key = self.principal.spent();
+        let mut amounts = redis::cmd("HMGET");
+        amounts.arg(&key).arg("cost").arg("time");
+        let mut window = redis::cmd("PTTL");
+        window.arg(&key);
+        let answers = self.connection.each(vec![amounts, window]).await?;
+        let [amounts, window] = answers.as_slice() else {
+            return Err(unexpected_answer());
+        };
+        let [cost, time] = redis::from_redis_value_ref::<[Option<u64>; 2]>(amounts)
+            .map_err(|_| unexpected_answer())?;
+        Ok(SpentAmounts {
+            cost: cost.unwrap_or_default(),
+            time: time.unwrap_or_default(),
+            window: redis::from_redis_value_ref(window).map_err(|_| unexpected_answer())?,
+        })
+    }
+
+    /// Charges the principal, if the call has cost something.
+    async fn charge_principal(
+        &self,
+        settlement: &Settlement<'_>,
+        window: Option<u64>,
+        cost: u64,
+    ) -> Result<(), StoreError> {
+        let Some(window) = window else {
+            return Ok(());
+        };
+        let mut call = CHARGE_PRINCIPAL.key(self.principal.spent());
+        if let Some(id) = settlement.amount_id {
+            call.key(self.principal.charged(id));
+        }
+        let arguments = ChargePrincipal {
+            cost,
+            time: time_number(settlement.spent.time),
+            window,
+        };
+        arguments.add_to(&mut call);
+        self.connection.script(&call).await
+    }
+}
+
+impl SpentAmounts {
+    fn none() -> Self {
+        Self {
+            cost: 0,
+            time: 0,
+            window: -1,
+        }
+    }
+}
+
+/// Returns true if a call with this charge is compared with the caps.
+fn charge_is_capped(charge: Charge) -> bool {
+    !matches!(charge, Charge::Free | Charge::Attempt)
 }
 
 impl SessionRecord for RedisRecord {
@@ -127,6 +233,17 @@ impl SessionRecord for RedisRecord {
             String::new()
         };
         let limits = call.limits;
+        let has_principal_cap = call.caps.is_some_and(|caps| {
+            let scope = CapScope::Principal;
+            caps.cost(scope).is_some() || caps.time(scope).is_some()
+        });
+        // Running calls may exceed a cap in any case: what they cost is known afterwards. So the
+        // amounts may be read before the call is counted.
+        let spent = if has_principal_cap && charge_is_capped(call.charge) {
+            self.spent().await?
+        } else {
+            SpentAmounts::none()
+        };
         let cost = |scope| OrEmpty(call.caps.and_then(|caps| caps.cost(scope)).map(cost_number));
         let time = |scope| OrEmpty(call.caps.and_then(|caps| caps.time(scope)).map(time_number));
         let script = self.call(&Admit {
@@ -146,6 +263,9 @@ impl SessionRecord for RedisRecord {
             turn_time: time(CapScope::Turn),
             session_time: time(CapScope::Session),
             principal_time: time(CapScope::Principal),
+            spent_cost: spent.cost,
+            spent_time: spent.time,
+            spent_window: spent.window,
         });
         self.run(&script).await?.verdict(call.category)
     }
@@ -165,13 +285,11 @@ impl SessionRecord for RedisRecord {
             empty: settlement.empty,
             cost: cost_number(cost),
             time: time_number(time),
-            window: OrEmpty(window),
-            principal_cost,
+            spends: window.is_some(),
             changes: 2 * settlement.changes.len(),
         });
         if let Some(id) = settlement.amount_id.filter(|_| caps.is_some()) {
-            // No other key has this last part.
-            script.key(format!("{}:{id:032x}:charged", self.keys.session()));
+            script.key(self.keys.charged(id));
         }
         for change in settlement.changes {
             script.arg(&encode_change(change)?);
@@ -179,9 +297,18 @@ impl SessionRecord for RedisRecord {
         for entry in settlement.audit {
             script.arg(to_json(entry)?);
         }
-        let (_, update): (Vec<String>, Option<SessionUpdate>) =
-            self.connection.script(&script).await?;
-        let applied = self.apply(update);
+        let settled = self
+            .connection
+            .script::<(Vec<String>, Option<SessionUpdate>)>(&script);
+        // Both at once: each charges an amount with an id once, so that one which failed may be
+        // sent again with the other. The principal pays for a call that outlasts its session too.
+        let (charged, settled) = join(
+            self.charge_principal(settlement, window, principal_cost),
+            settled,
+        )
+        .await;
+        let applied = self.apply(settled?.1);
+        charged?;
         // An amount that the server has taken is settled, whatever the session's state looks like.
         if settlement.changes.is_empty() {
             Ok(())
@@ -209,9 +336,13 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn next_turn(&self) -> Result<Turn, StoreError> {
-        let member = &self.member;
-        let ScriptAnswer { mut words, turn } = self.run(&self.call(&NextTurn { member })).await?;
+        let ScriptAnswer { mut words, turn } = self.run(&self.call(&NextTurn {})).await?;
         let ended = words.first().is_none_or(|word| word != "turn");
+        if words.first().is_some_and(|word| word == "ended") {
+            self.open_sessions
+                .free(&self.connection, &self.member)
+                .await;
+        }
         // The script of a session that is unknown to the server knows no number.
         let number = if ended { self.turn() } else { turn };
         Ok(Turn {
@@ -224,18 +355,24 @@ impl SessionRecord for RedisRecord {
     async fn mint(&self, request: &ApprovalRequest<'_>) -> Result<ApprovalVerdict, StoreError> {
         let call = request.call;
         let limits = request.limits;
+        let asked = &self.principal.asked;
+        let lifetime = request.lifetime;
+        asked::list(&self.connection, asked, &call.id, &self.member, lifetime).await?;
         let script = self.call(&Mint {
             id: &call.id,
             call: &to_json(call)?,
-            lifetime: milliseconds(request.lifetime),
+            lifetime: milliseconds(lifetime),
             turn: call.turn,
             bytes: call.size(),
             max_of_session: limits.session,
             max_of_turn: limits.turn,
             max_bytes: limits.bytes,
-            member: &self.member,
         });
+        // If the answer is lost, the call may wait, so that it stays listed.
         let answer = self.run(&script).await?;
+        if answer.words.first().is_none_or(|word| word != "waits") {
+            self.unlist(&call.id).await;
+        }
         Ok(
             match answer.words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
                 ["waits"] => ApprovalVerdict::Waits,
@@ -253,7 +390,11 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
-        Ok(self.read_pending(id, true).await?.is_some())
+        let call = self.read_pending(id, true).await?;
+        if call.is_some() {
+            self.unlist(id).await;
+        }
+        Ok(call.is_some())
     }
 
     async fn grant(&self, request: &GrantRequest<'_>) -> Result<GrantVerdict, StoreError> {
@@ -263,11 +404,13 @@ impl SessionRecord for RedisRecord {
             grant: &to_json(request.grant)?,
             lifetime: milliseconds(request.lifetime),
             most: request.most,
-            member: &self.member,
         });
         let answer = self.run(&script).await?;
         match answer.words.first().map(String::as_str) {
-            Some("granted") => Ok(GrantVerdict::Granted),
+            Some("granted") => {
+                self.unlist(request.call).await;
+                Ok(GrantVerdict::Granted)
+            }
             Some("full") => Ok(GrantVerdict::Full),
             Some("none" | "inactive") => Ok(GrantVerdict::NotFound),
             _ => Err(unexpected_answer()),
@@ -302,8 +445,11 @@ impl SessionRecord for RedisRecord {
     }
 
     async fn end(&self) -> Result<(), StoreError> {
-        let member = &self.member;
-        self.run(&self.call(&EndSession { member })).await.map(drop)
+        self.run(&self.call(&EndSession {})).await?;
+        self.open_sessions
+            .free(&self.connection, &self.member)
+            .await;
+        Ok(())
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

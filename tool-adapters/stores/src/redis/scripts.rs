@@ -4,7 +4,8 @@
 //! script has each of them in a local of the same name, as a text. A key has its name in capitals.
 //! The arguments after the named ones are read from `ARGV`, from the index `REST` on.
 
-use redis::{RedisWrite, Script, ScriptInvocation, ToRedisArgs};
+use crate::redis::script::{LuaScript, ScriptCall};
+use redis::{RedisWrite, ToRedisArgs};
 use std::sync::LazyLock;
 
 /// The keys of a session, in the order in which the scripts take them.
@@ -12,10 +13,8 @@ pub(crate) const SESSION_KEYS: [&str; 10] = [
     "session", "turn", "state", "audit", "pending", "waiting", "young", "old", "grants", "calls",
 ];
 
-/// The keys behind those of a session: the slots of all sessions, the amounts of the principal, the
-/// principal's calls that wait for approval, and the mark of an amount that is charged, if the call
-/// has one.
-const OTHER_KEYS: [&str; 4] = ["slots", "spent", "asked", "charged"];
+/// The key behind those of a session, if the call has one: the mark of an amount that is charged.
+const CHARGED_KEY: &str = "charged";
 
 /// The arguments of a script.
 pub(crate) trait ScriptArguments {
@@ -23,14 +22,13 @@ pub(crate) trait ScriptArguments {
     const NAMES: &'static [&'static str];
 
     /// Adds the arguments to a call of the script.
-    fn add_to(&self, call: &mut ScriptInvocation<'_>);
+    fn add_to(&self, call: &mut ScriptCall);
 }
 
 /// A script of a session, with its arguments. Those of [`Caller`] come before them.
 pub(crate) trait SessionScript: ScriptArguments {
-    /// Returns the script. It is loaded into a server when the server first answers that it does
-    /// not have it.
-    fn script() -> &'static Script;
+    /// Returns the script. A server that answers that it does not have it gets its text.
+    fn script() -> &'static LuaScript;
 }
 
 /// Defines a struct of arguments.
@@ -47,24 +45,25 @@ macro_rules! arguments {
             const NAMES: &'static [&'static str] = &[$(stringify!($field)),*];
 
             #[allow(unused_variables, reason = "some scripts have no arguments of their own")]
-            fn add_to(&self, call: &mut ScriptInvocation<'_>) {
+            fn add_to(&self, call: &mut ScriptCall) {
                 $(call.arg(&self.$field);)*
             }
         }
     };
 }
 
-/// Defines the scripts of a session.
+/// Defines the scripts of a session: those that change it, and those that only read it.
 macro_rules! session_scripts {
-    ($($(#[$doc:meta])* $name:ident $(<$life:lifetime>)? in $file:literal $fields:tt)*) => {$(
+    ($($(#[$doc:meta])* $name:ident $(<$life:lifetime>)? $does:ident in $file:literal $fields:tt)*) => {$(
         arguments! { $(#[$doc])* $name $(<$life>)? $fields }
 
         impl $(<$life>)? SessionScript for $name $(<$life>)? {
-            fn script() -> &'static Script {
-                static SCRIPT: LazyLock<Script> = LazyLock::new(|| {
+            fn script() -> &'static LuaScript {
+                static SCRIPT: LazyLock<LuaScript> = LazyLock::new(|| {
                     session_script(
                         $name::NAMES,
                         include_str!(concat!("lua/", $file, ".lua")),
+                        stringify!($does) == "changes",
                     )
                 });
                 &SCRIPT
@@ -86,8 +85,8 @@ arguments! {
 }
 
 session_scripts! {
-    /// Joins the session that is open under this id, or opens one.
-    OpenSession<'a> in "open" {
+    /// Joins the session that is open under this id, or opens one if it may.
+    OpenSession<'a> changes in "open" {
         principal: &'a str,
         agent: &'a str,
         mode: &'static str,
@@ -97,13 +96,12 @@ session_scripts! {
         idle: u64,
         /// The milliseconds for which calls are kept after the end.
         keeps: u64,
-        max_sessions: u64,
-        /// The member of a new session among the slots.
-        member: &'a str,
+        /// True if the session has its place among the open ones.
+        may_open: bool,
     }
 
     /// Counts an attempt, checks it against the limits, and charges it.
-    Admit<'a> in "admit" {
+    Admit<'a> changes in "admit" {
         charge: &'static str,
         tool: &'a str,
         category: &'static str,
@@ -121,10 +119,15 @@ session_scripts! {
         turn_time: OrEmpty<u64>,
         session_time: OrEmpty<u64>,
         principal_time: OrEmpty<u64>,
+        /// The amounts that the principal has spent, and the milliseconds until they count from
+        /// zero.
+        spent_cost: u64,
+        spent_time: u64,
+        spent_window: i64,
     }
 
     /// Records the end of a call. The changes of the state follow, and then the entries of the log.
-    Settle<'a> in "settle" {
+    Settle<'a> changes in "settle" {
         tool: &'a str,
         category: &'static str,
         turn: u64,
@@ -134,35 +137,29 @@ session_scripts! {
         empty: bool,
         cost: u64,
         time: u64,
-        /// The milliseconds after which the amounts of the principal count from zero. Empty if
-        /// nothing was spent.
-        window: OrEmpty<u64>,
-        /// The part of the cost that the principal pays.
-        principal_cost: u64,
+        /// True if cost and time are charged.
+        spends: bool,
         /// The number of arguments of the changes.
         changes: usize,
     }
 
     /// Keeps an answered call, unless it is empty. Its entry of the log follows, if it has one.
-    KeepCall<'a> in "keep_call" {
+    KeepCall<'a> changes in "keep_call" {
         call: &'a str,
         /// The bytes that all calls of the session may take.
         max_bytes: usize,
     }
 
     /// Ends the turn, and the session if a tool has asked for that.
-    NextTurn<'a> in "next_turn" {
-        /// The session's member among the slots.
-        member: &'a str,
-    }
+    NextTurn changes in "next_turn" {}
 
     /// Changes the mode of the conversation.
-    SwitchMode in "switch_mode" {
+    SwitchMode changes in "switch_mode" {
         mode: &'static str,
     }
 
     /// Keeps a call until a person has approved or denied it.
-    Mint<'a> in "mint" {
+    Mint<'a> changes in "mint" {
         id: &'a str,
         call: &'a str,
         /// The milliseconds for which the call waits.
@@ -175,20 +172,16 @@ session_scripts! {
         max_of_turn: u32,
         /// The bytes that may wait.
         max_bytes: usize,
-        /// The session's member among the slots.
-        member: &'a str,
     }
 
     /// Reads a call that waits for approval, and removes it if `take` is true.
-    ReadPending<'a> in "pending" {
+    ReadPending<'a> changes in "pending" {
         id: &'a str,
         take: bool,
-        /// The session's member among the slots.
-        member: &'a str,
     }
 
     /// Takes a call that waits for approval, and keeps a grant in its place.
-    GrantCalls<'a> in "grant" {
+    GrantCalls<'a> changes in "grant" {
         /// The id of the call.
         call: &'a str,
         /// The id of the grant.
@@ -198,61 +191,56 @@ session_scripts! {
         lifetime: u64,
         /// The grants that the session may have.
         most: u32,
-        /// The session's member among the slots.
-        member: &'a str,
     }
 
     /// Reads the grants that have not ended.
-    ReadGrants in "grants" {}
+    ReadGrants reads in "grants" {}
 
     /// Removes a grant.
-    RevokeGrant<'a> in "revoke" {
+    RevokeGrant<'a> changes in "revoke" {
         id: &'a str,
     }
 
     /// Changes the state for the host. The changes follow.
-    ChangeState in "change" {}
+    ChangeState changes in "change" {}
 
     /// Ends the session.
-    EndSession<'a> in "end" {
-        /// The session's member among the slots.
-        member: &'a str,
-    }
+    EndSession changes in "end" {}
 
     /// Reads the changes that the caller does not have yet.
-    Refresh in "refresh" {}
+    Refresh reads in "refresh" {}
 }
 
 /// Defines the scripts of conversations. `histories.rs` gives the arguments in the order of their
 /// names here.
 macro_rules! conversation_scripts {
-    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) in $($file:literal)+;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident($($argument:ident),*) $does:ident in $($file:literal)+;)*) => {$(
         $(#[$doc])*
-        pub(crate) static $name: LazyLock<Script> = LazyLock::new(|| {
+        pub(crate) static $name: LazyLock<LuaScript> = LazyLock::new(|| {
             let body = concat!($(include_str!(concat!("lua/", $file, ".lua")), "\n"),+);
-            script(&[&[$(stringify!($argument)),*]], body)
+            script(&[&[$(stringify!($argument)),*]], body, stringify!($does) == "changes")
         });
     )*};
 }
 
 conversation_scripts! {
     /// Appends messages, whose texts follow.
-    APPEND(id, member, expected, max_messages, max_bytes) in "conversation" "append";
+    APPEND(id, member, expected, max_messages, max_bytes) changes in "conversation" "append";
 
     /// Replaces the info.
-    DESCRIBE(id, member, info) in "conversation" "describe";
+    DESCRIBE(id, member, info) changes in "conversation" "describe";
 
     /// Copies the first messages into a new conversation.
-    BRANCH(id, member, created, messages, info) in "conversation" "branch";
+    BRANCH(id, member, created, messages, info) changes in "conversation" "branch";
 
     /// Deletes a conversation, unless it was used since then.
-    DELETE_CONVERSATION(id, member, since) in "conversation" "delete_conversation";
+    DELETE_CONVERSATION(id, member, since) changes in "conversation" "delete_conversation";
 
     /// Reads a conversation at one moment.
-    READ_CONVERSATION(first, stop, max_bytes) in "read_conversation";
+    READ_CONVERSATION(first, stop, max_bytes) reads in "read_conversation";
 
     /// Reads a page of a principal's conversations.
-    PAGE(most, time, id) in "bytes" "page";
+    PAGE(most, time, id) reads in "bytes" "page";
 }
 
 arguments! {
@@ -268,32 +256,129 @@ arguments! {
 
 /// Returns a page of a principal's calls that wait for approval, as they are listed: members and
 /// scores.
-pub(crate) static ASKED_CALLS: LazyLock<Script> = LazyLock::new(|| {
+pub(crate) static ASKED_CALLS: LazyLock<LuaScript> = LazyLock::new(|| {
     let body = concat!(
         include_str!("lua/bytes.lua"),
         "\n",
         include_str!("lua/asked.lua")
     );
-    script(&[AskedCalls::NAMES], body)
+    script(&[AskedCalls::NAMES], body, false)
 });
 
 arguments! {
-    /// The arguments of [`ACQUIRE_PERMIT`] and [`EXTEND_PERMIT`].
-    PermitHolder {
+    /// The arguments of [`LIST_ASKED`].
+    ListAsked<'a> {
+        /// The member of the call.
+        member: &'a str,
+        /// The milliseconds for which the call waits.
+        lifetime: u64,
+    }
+}
+
+/// Lists a call that is about to wait for approval.
+pub(crate) static LIST_ASKED: LazyLock<LuaScript> = LazyLock::new(|| {
+    script(
+        &[ListAsked::NAMES],
+        include_str!("lua/list_asked.lua"),
+        false,
+    )
+});
+
+arguments! {
+    /// The arguments of [`CHARGE_PRINCIPAL`].
+    ChargePrincipal {
+        cost: u64,
+        time: u64,
+        /// The milliseconds after which the amounts of the principal count from zero.
+        window: u64,
+    }
+}
+
+/// Charges a principal. The key of the amounts comes first, and then the mark of the amount, if it
+/// has an id.
+pub(crate) static CHARGE_PRINCIPAL: LazyLock<LuaScript> = LazyLock::new(|| {
+    let body = concat!(
+        include_str!("lua/amounts.lua"),
+        "\n",
+        include_str!("lua/charge_principal.lua")
+    );
+    script(&[ChargePrincipal::NAMES], body, true)
+});
+
+arguments! {
+    /// The arguments of [`ACQUIRE_PERMIT`].
+    AcquirePermit {
         /// Distinguishes the call from all others.
         holder: String,
         /// The milliseconds after which its places are free, if it does not keep them for longer.
         lease: u64,
+        /// False if the call is checked only.
+        counts: bool,
     }
 }
 
 /// Checks a call against limits that all sessions share, and counts it.
-pub(crate) static ACQUIRE_PERMIT: LazyLock<Script> =
-    LazyLock::new(|| script(&[PermitHolder::NAMES], include_str!("lua/acquire.lua")));
+pub(crate) static ACQUIRE_PERMIT: LazyLock<LuaScript> = LazyLock::new(|| {
+    script(
+        &[AcquirePermit::NAMES],
+        include_str!("lua/acquire.lua"),
+        false,
+    )
+});
+
+arguments! {
+    /// The arguments of [`RETURN_PERMIT`].
+    ReturnPermit {
+        holder: String,
+        /// The microseconds in which one call of the rate becomes possible.
+        interval: OrEmpty<u64>,
+        /// True if the place is the call's since it was counted.
+        has_place: bool,
+    }
+}
+
+/// Undoes [`ACQUIRE_PERMIT`] for one limit.
+pub(crate) static RETURN_PERMIT: LazyLock<LuaScript> = LazyLock::new(|| {
+    script(
+        &[ReturnPermit::NAMES],
+        include_str!("lua/return_permit.lua"),
+        false,
+    )
+});
+
+arguments! {
+    /// The arguments of [`EXTEND_PERMIT`].
+    ExtendPermit {
+        holder: String,
+        lease: u64,
+    }
+}
 
 /// Keeps the places of a call for longer.
-pub(crate) static EXTEND_PERMIT: LazyLock<Script> =
-    LazyLock::new(|| script(&[PermitHolder::NAMES], include_str!("lua/extend.lua")));
+pub(crate) static EXTEND_PERMIT: LazyLock<LuaScript> = LazyLock::new(|| {
+    script(
+        &[ExtendPermit::NAMES],
+        include_str!("lua/extend.lua"),
+        false,
+    )
+});
+
+arguments! {
+    /// The arguments of [`TAKE_SLOT`].
+    TakeSlot<'a> {
+        /// The member of the session.
+        member: &'a str,
+        /// The milliseconds for which the place is taken, before someone looks at the session.
+        reserved: u64,
+        /// The milliseconds after which an unused session expires.
+        idle: u64,
+        max_sessions: u64,
+    }
+}
+
+/// Takes a place among the open sessions.
+pub(crate) static TAKE_SLOT: LazyLock<LuaScript> =
+    LazyLock::new(|| script(&[TakeSlot::NAMES], include_str!("lua/take_slot.lua"), false));
 
 arguments! {
     /// The arguments of [`STALE_SLOTS`].
@@ -304,13 +389,13 @@ arguments! {
 }
 
 /// Returns the slots whose sessions may have expired.
-pub(crate) static STALE_SLOTS: LazyLock<Script> =
-    LazyLock::new(|| script(&[StaleSlots::NAMES], include_str!("lua/stale.lua")));
+pub(crate) static STALE_SLOTS: LazyLock<LuaScript> =
+    LazyLock::new(|| script(&[StaleSlots::NAMES], include_str!("lua/stale.lua"), false));
 
 /// Frees slots, or keeps them for longer. Its arguments are pairs of a member and the milliseconds
 /// until its session expires.
-pub(crate) static REVISE_SLOTS: LazyLock<Script> =
-    LazyLock::new(|| script(&[], include_str!("lua/revise.lua")));
+pub(crate) static REVISE_SLOTS: LazyLock<LuaScript> =
+    LazyLock::new(|| script(&[], include_str!("lua/revise.lua"), false));
 
 arguments! {
     /// The arguments of [`JOURNAL_START`].
@@ -331,10 +416,11 @@ arguments! {
 }
 
 /// Records a call in the journal.
-pub(crate) static JOURNAL_START: LazyLock<Script> = LazyLock::new(|| {
+pub(crate) static JOURNAL_START: LazyLock<LuaScript> = LazyLock::new(|| {
     journal_script(
         StartJournalCall::NAMES,
         include_str!("lua/journal_start.lua"),
+        true,
     )
 });
 
@@ -348,8 +434,13 @@ arguments! {
 }
 
 /// Looks up a call that another process has recorded.
-pub(crate) static JOURNAL_FIND: LazyLock<Script> =
-    LazyLock::new(|| journal_script(FindJournalCall::NAMES, include_str!("lua/journal_find.lua")));
+pub(crate) static JOURNAL_FIND: LazyLock<LuaScript> = LazyLock::new(|| {
+    journal_script(
+        FindJournalCall::NAMES,
+        include_str!("lua/journal_find.lua"),
+        false,
+    )
+});
 
 arguments! {
     /// The arguments of [`JOURNAL_FINISH`].
@@ -362,10 +453,11 @@ arguments! {
 }
 
 /// Records the end of a call in the journal.
-pub(crate) static JOURNAL_FINISH: LazyLock<Script> = LazyLock::new(|| {
+pub(crate) static JOURNAL_FINISH: LazyLock<LuaScript> = LazyLock::new(|| {
     journal_script(
         FinishJournalCall::NAMES,
         include_str!("lua/journal_finish.lua"),
+        true,
     )
 });
 
@@ -377,42 +469,35 @@ arguments! {
 }
 
 /// Reads the calls of other processes.
-pub(crate) static JOURNAL_READ: LazyLock<Script> =
-    LazyLock::new(|| journal_script(ReadJournal::NAMES, include_str!("lua/journal_read.lua")));
-
-arguments! {
-    /// The arguments of [`JOURNAL_BEAT`].
-    BeatJournal<'a> {
-        process: &'a str,
-        /// The milliseconds until which the process counts as alive.
-        lease: u64,
-    }
-}
-
-/// Notes that a process lives.
-pub(crate) static JOURNAL_BEAT: LazyLock<Script> =
-    LazyLock::new(|| journal_script(BeatJournal::NAMES, include_str!("lua/journal_beat.lua")));
+pub(crate) static JOURNAL_READ: LazyLock<LuaScript> = LazyLock::new(|| {
+    journal_script(
+        ReadJournal::NAMES,
+        include_str!("lua/journal_read.lua"),
+        false,
+    )
+});
 
 /// Makes a script of the journal.
-fn journal_script(arguments: &[&str], body: &str) -> Script {
+fn journal_script(arguments: &[&str], body: &str, is_copied: bool) -> LuaScript {
     let beginning = include_str!("lua/journal.lua");
-    script(&[arguments], &format!("{beginning}\n{body}"))
+    script(&[arguments], &format!("{beginning}\n{body}"), is_copied)
 }
 
-fn script(arguments: &[&[&str]], body: &str) -> Script {
-    Script::new(&(names(arguments) + body))
+fn script(arguments: &[&[&str]], body: &str, is_copied: bool) -> LuaScript {
+    LuaScript::new(&(names(arguments) + body), is_copied)
 }
 
 /// Makes a script of a session.
-fn session_script(arguments: &[&str], body: &str) -> Script {
+fn session_script(arguments: &[&str], body: &str, is_copied: bool) -> LuaScript {
     let keys = SESSION_KEYS.map(str::to_uppercase).join(", ");
-    let others = OTHER_KEYS.map(str::to_uppercase).join(", ");
+    let charged = CHARGED_KEY.to_uppercase();
     let code = format!(
-        "local {keys}, {others} = unpack(KEYS)\nlocal SESSION_KEYS = {{ {keys} }}\n{}{}\n{body}",
+        "local {keys}, {charged} = unpack(KEYS)\nlocal SESSION_KEYS = {{ {keys} }}\n{}{}\n{}\n{body}",
         names(&[Caller::NAMES, arguments]),
+        include_str!("lua/amounts.lua"),
         include_str!("lua/session.lua"),
     );
-    Script::new(&code)
+    LuaScript::new(&code, is_copied)
 }
 
 /// Returns the beginning of a script, which names its arguments.

@@ -2,29 +2,32 @@
 
 use crate::random::random_number;
 use crate::redis::asked;
-use crate::redis::connection::{Connection, SessionKeys, SessionSlots, milliseconds, slot_member};
+use crate::redis::builder::RedisStoreBuilder;
+use crate::redis::connection::{Connection, milliseconds};
+use crate::redis::earlier;
+use crate::redis::keys::KeySpace;
+use crate::redis::open_sessions::{OpenSessions, slot_member};
 use crate::redis::permits;
 use crate::redis::record::{RedisRecord, SessionUpdate, decode_mode};
 use crate::redis::scripts::{Caller, OpenSession, OrEmpty, ScriptArguments, SessionScript};
+use crate::redis::session_keys::SessionKeys;
 use std::fmt;
 use std::sync::Arc;
+use tokio::sync::OnceCell;
 use tool_core::SessionId;
 use tool_core::session::{
     ApprovalPage, ApprovalPlace, OpenError, OpenRequest, PermitRequest, PermitVerdict, SessionCall,
     SessionStore, StoreError,
 };
 
-/// The default prefix of keys.
-const PREFIX: &str = "tools";
-
 /// Keeps sessions in Redis (7.0 or later), so that their limits hold across processes, and
 /// conversations ([`HistoryStore`](tool_core::session::HistoryStore)).
 ///
-/// Opening a session, joining it, admitting a call, settling it and keeping it take one round trip
-/// each. A call is settled only where it has something to record. A session that is not used
-/// expires by the server's clock, and so does each key. While the server is down, each operation
-/// fails at once. Conversations do not expire: give the server no `maxmemory-policy` that evicts
-/// keys without an expiry.
+/// Joining a session, admitting a call, settling it and keeping it take one round trip each; the
+/// book's page on deployment lists what takes more. A call is settled only where it has something
+/// to record. A session that is not used expires by the server's clock, and so does each key. While
+/// the server is down, each operation fails at once. Conversations do not expire: give the server
+/// no `maxmemory-policy` that evicts keys without an expiry.
 ///
 /// ```no_run
 /// use tool_adapters::stores::RedisStore;
@@ -35,74 +38,104 @@ const PREFIX: &str = "tools";
 /// # }
 /// ```
 ///
+/// # The URL
+///
+/// | URL | connects to |
+/// |---|---|
+/// | `redis://user:password@host:6379/0` | one server |
+/// | `redis+sentinel://user:password@host:26379,host:26379/main` | the primary that the sentinels call `main` |
+/// | `redis+cluster://user:password@host:6379,host:6379` | a cluster, of which you name some nodes |
+///
+/// For the database 3 of a primary, write `/main/3`. If the sentinels ask for a password of their
+/// own, add `?sentinel_user=..&sentinel_password=..`. Write `rediss` in place of `redis` for TLS.
+/// With [`builder`](Self::builder) you set your own CA, a client certificate, and the replicas that
+/// have to confirm changes.
+///
+/// A connection that breaks is made again at the next operation, after a pause that grows to a
+/// second if that fails. A command that no server has executed, because its keys are on the way to
+/// another server, is sent again for up to two seconds. A command whose answer was lost is not sent
+/// again.
+///
 /// # Rights
 ///
-/// A user of the server (ACL) needs no more than the keys of the prefix and these commands; the
-/// prefix `tools` stands in braces, as it is the hash tag of the keys:
+/// A user of the server (ACL) needs no more than the keys of the prefix and these commands, here
+/// with the prefix `tools`. `role` is for sentinels, `cluster|slots` for a cluster, and `wait` for
+/// [`replicas`](RedisStoreBuilder::replicas):
 ///
 /// ```text
-/// ACL SETUSER tools on >password resetkeys ~{tools}:* nocommands +ping +select +evalsha +script|load +time +del +rename
-///   +pexpire +pttl +hset +hget +hmget +hgetall +hdel +hlen +hexists +hincrby +rpush +lpop +ltrim +lrange +zadd +zrem
-///   +zcard +zscore +zrange +zrangebyscore +zrevrangebyscore +hsetnx +exists
+/// ACL SETUSER tools on >password resetkeys ~tools{* nocommands +ping +select +eval +evalsha +time +del +rename +pexpire
+///   +pttl +set +exists +hset +hget +hmget +hgetall +hdel +hlen +hexists +hincrby +hsetnx +rpush +lpop +ltrim +lrange
+///   +zadd +zrem +zcard +zscore +zrange +zrangebyscore +zrevrangebyscore +role +cluster|slots +wait
 /// ```
+///
+/// # Keys of earlier versions
+///
+/// Earlier versions had all keys of a store in one slot: `{tools}:..`. Conversations are moved at
+/// the first operation on conversations; the user needs `~{tools}:*`, `+dump` and `+restore` for
+/// that, and without a right to these keys it finds none. Stop the processes of the earlier version
+/// first. Their sessions, with the calls that wait in them, and their journals are not moved: drain
+/// these processes, so that no call is left. The keys expire.
 pub struct RedisStore {
     connection: Arc<Connection>,
-    slots: Arc<SessionSlots>,
+    keys: KeySpace,
+    open_sessions: Arc<OpenSessions>,
+    /// Filled once there are no conversations of the earlier layout.
+    has_moved: OnceCell<()>,
 }
 
 impl RedisStore {
-    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`, or
-    /// `rediss://..` over TLS. Fails if the server cannot be reached. No error and no log shows the
+    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`: see
+    /// [the URL](#the-url). Fails if the server cannot be reached. No error and no log shows the
     /// password.
     pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        Self::lazy(url)?.connected().await
+        Self::builder(url).connect().await
     }
 
-    /// Connects over TLS to a server whose certificate was signed by a CA of the host's own. `ca`
-    /// holds the CA's certificate in PEM. The certificates that the system trusts are not used.
+    /// Creates a store that connects at its first use.
+    pub fn lazy(url: &str) -> Result<Self, StoreError> {
+        Self::builder(url).lazy()
+    }
+
+    /// Begins a store with more settings than its URL.
     ///
     /// ```no_run
+    /// use std::time::Duration;
     /// use tool_adapters::stores::RedisStore;
     ///
     /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
-    /// let ca = std::fs::read("ca.pem")?;
-    /// let store = RedisStore::connect_with_ca("rediss://tools:password@redis.internal:6380/", &ca).await?;
+    /// let store = RedisStore::builder("rediss+cluster://tools:password@redis-1.internal")
+    ///     .ca(std::fs::read("ca.pem")?)
+    ///     .client_certificate(std::fs::read("client.pem")?, std::fs::read("client.key")?)
+    ///     .replicas(1, Duration::from_millis(100))
+    ///     .connect()
+    ///     .await?;
     /// # Ok(())
     /// # }
     /// ```
-    pub async fn connect_with_ca(url: &str, ca: &[u8]) -> Result<Self, StoreError> {
-        Self::new(Connection::lazy(url, Some(ca))?)
-            .connected()
-            .await
+    pub fn builder(url: &str) -> RedisStoreBuilder {
+        RedisStoreBuilder::new(url)
     }
 
-    /// Creates a store that connects at its first use. Must be called within a tokio runtime.
-    pub fn lazy(url: &str) -> Result<Self, StoreError> {
-        Ok(Self::new(Connection::lazy(url, None)?))
-    }
-
-    fn new(connection: Connection) -> Self {
+    pub(crate) fn new(connection: Connection, prefix: &str) -> Self {
+        let keys = KeySpace::new(prefix);
         Self {
             connection: Arc::new(connection),
-            slots: Arc::new(SessionSlots::new(PREFIX)),
+            open_sessions: Arc::new(OpenSessions::new(keys.clone())),
+            keys,
+            has_moved: OnceCell::new(),
         }
-    }
-
-    async fn connected(self) -> Result<Self, StoreError> {
-        let () = self
-            .connection
-            .pipeline(redis::pipe().ping().ignore())
-            .await?;
-        Ok(self)
     }
 
     /// Sets the prefix of the store's keys. Stores with different prefixes share no sessions.
     /// Defaults to `tools`.
     #[must_use]
     pub fn prefix(self, prefix: &str) -> Self {
+        let keys = KeySpace::new(prefix);
         Self {
-            slots: Arc::new(SessionSlots::new(prefix)),
-            ..self
+            connection: self.connection,
+            open_sessions: Arc::new(OpenSessions::new(keys.clone())),
+            keys,
+            has_moved: OnceCell::new(),
         }
     }
 
@@ -110,21 +143,33 @@ impl RedisStore {
         &self.connection
     }
 
+    /// Returns the connection for an operation on conversations, after those of the earlier layout
+    /// were moved.
+    pub(crate) async fn conversations(&self) -> Result<&Connection, StoreError> {
+        let moving = || earlier::move_conversations(&self.connection, &self.keys);
+        self.has_moved.get_or_try_init(moving).await?;
+        Ok(&self.connection)
+    }
+
     pub(crate) fn shared_connection(&self) -> Arc<Connection> {
         Arc::clone(&self.connection)
     }
 
-    pub(crate) fn key_prefix(&self) -> &str {
-        &self.slots.prefix
+    pub(crate) fn keys(&self) -> &KeySpace {
+        &self.keys
     }
 
-    /// Joins a session or opens it. Returns `None` if there is no slot for it.
-    async fn try_open(&self, request: &OpenRequest) -> Result<Option<Arc<RedisRecord>>, OpenError> {
-        let keys = SessionKeys::new(&self.slots.prefix, request.id.as_str(), &request.principal);
-        // It distinguishes the session from earlier ones of the same id.
-        let incarnation = format!("{:032x}", random_number()?);
+    /// Joins the session that is open under the id, or opens one if `may_open` is true. Returns
+    /// `None` if none is open and it may not.
+    async fn join(
+        &self,
+        request: &OpenRequest,
+        incarnation: &str,
+        may_open: bool,
+    ) -> Result<Option<JoinedSession>, OpenError> {
+        let keys = SessionKeys::new(&self.keys, request.id.as_str());
         let caller = Caller {
-            incarnation: &incarnation,
+            incarnation,
             known_state: OrEmpty(None),
             known_entries: 0,
         };
@@ -135,51 +180,96 @@ impl RedisStore {
             tools: &request.version,
             idle: milliseconds(request.idle_timeout),
             keeps: milliseconds(request.keep_calls_for),
-            max_sessions: request.max_sessions,
-            member: &slot_member(&incarnation, request.id.as_str()),
+            may_open,
         };
-        let mut call = OpenSession::script().key(&keys.0[..]);
+        let mut call = OpenSession::script().key(&keys.all[..]);
         caller.add_to(&mut call);
         opening.add_to(&mut call);
         let (answer, update): (Vec<String>, Option<SessionUpdate>) =
             self.connection.script(&call).await?;
+        let words = answer.iter().map(String::as_str).collect::<Vec<_>>();
         let id = || request.id.clone();
-        match (
-            answer
-                .iter()
-                .map(String::as_str)
-                .collect::<Vec<_>>()
-                .as_slice(),
-            update,
-        ) {
-            (["joined" | "opened", incarnation], Some(update)) => {
-                let record =
-                    RedisRecord::new(Arc::clone(&self.connection), keys, request, incarnation)?;
+        match (words.as_slice(), update) {
+            ([word @ ("joined" | "opened"), incarnation], Some(update)) => {
+                let record = RedisRecord::new(
+                    Arc::clone(&self.connection),
+                    Arc::clone(&self.open_sessions),
+                    &self.keys,
+                    request,
+                    incarnation,
+                )?;
                 record.apply(Some(update))?;
-                Ok(Some(Arc::new(record)))
+                Ok(Some(JoinedSession {
+                    record: Arc::new(record),
+                    is_new: *word == "opened",
+                }))
             }
+            (["absent"], _) => Ok(None),
             (["principal"], _) => Err(OpenError::OtherPrincipal { id: id() }),
             (["agent"], _) => Err(OpenError::OtherAgent { id: id() }),
             (["mode", open], _) => Err(OpenError::OtherMode {
                 id: id(),
                 open: decode_mode(open),
             }),
-            (["full"], _) => Ok(None),
             _ => Err(StoreError::new("the server sent an unexpected answer").into()),
         }
     }
+
+    /// Opens a session after it has taken its place, or joins one that was opened meanwhile.
+    /// Returns `None` if there is no place.
+    async fn open_new(
+        &self,
+        request: &OpenRequest,
+        incarnation: &str,
+    ) -> Result<Option<Arc<RedisRecord>>, OpenError> {
+        let member = slot_member(incarnation, request.id.as_str());
+        let idle = milliseconds(request.idle_timeout);
+        let reservation = self
+            .open_sessions
+            .reserve(&self.connection, &member, idle, request.max_sessions)
+            .await?;
+        let Some(reservation) = reservation else {
+            return Ok(None);
+        };
+        if !reservation.is_valid() {
+            self.open_sessions.free(&self.connection, &member).await;
+            return Err(StoreError::new("the store is too slow to open a session").into());
+        }
+        let joined = self.join(request, incarnation, true).await;
+        let is_refused = match &joined {
+            Ok(Some(session)) => !session.is_new,
+            Ok(None) => true,
+            // If the answer is lost, the session may be open, so that it keeps its place for now.
+            Err(error) => !matches!(error, OpenError::Store(_)),
+        };
+        if is_refused {
+            self.open_sessions.free(&self.connection, &member).await;
+        }
+        Ok(joined?.map(|session| session.record))
+    }
+}
+
+/// A session that a store has joined or opened.
+struct JoinedSession {
+    record: Arc<RedisRecord>,
+    is_new: bool,
 }
 
 impl SessionStore for RedisStore {
     type Record = RedisRecord;
 
     async fn open(&self, request: &OpenRequest) -> Result<Arc<RedisRecord>, OpenError> {
-        if let Some(record) = self.try_open(request).await? {
+        // It distinguishes the session from earlier ones of the same id.
+        let incarnation = format!("{:032x}", random_number()?);
+        if let Some(session) = self.join(request, &incarnation, false).await? {
+            return Ok(session.record);
+        }
+        if let Some(record) = self.open_new(request, &incarnation).await? {
             return Ok(record);
         }
         // Sessions that have expired make room.
-        let opened = if self.slots.sweep(&self.connection).await? {
-            self.try_open(request).await?
+        let opened = if self.open_sessions.sweep(&self.connection).await? {
+            self.open_new(request, &incarnation).await?
         } else {
             None
         };
@@ -189,11 +279,11 @@ impl SessionStore for RedisStore {
     }
 
     async fn sessions(&self) -> Result<u64, StoreError> {
-        self.slots.taken(&self.connection).await
+        self.open_sessions.count(&self.connection).await
     }
 
     async fn calls(&self, id: &SessionId) -> Result<Vec<SessionCall>, StoreError> {
-        SessionKeys::new(&self.slots.prefix, id.as_str(), "")
+        SessionKeys::new(&self.keys, id.as_str())
             .calls(&self.connection, None)
             .await
     }
@@ -204,23 +294,22 @@ impl SessionStore for RedisStore {
         after: Option<&ApprovalPlace>,
         limit: u32,
     ) -> Result<ApprovalPage, StoreError> {
-        let prefix = &self.slots.prefix;
-        asked::page(&self.connection, prefix, principal, after, limit).await
+        asked::page(&self.connection, &self.keys, principal, after, limit).await
     }
 
     async fn acquire_permit(
         &self,
         request: &PermitRequest<'_>,
     ) -> Result<PermitVerdict, StoreError> {
-        permits::acquire(&self.connection, &self.slots.prefix, request).await
+        permits::acquire(&self.connection, &self.keys, request).await
     }
 
     async fn extend_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
-        permits::extend(&self.connection, &self.slots.prefix, request).await
+        permits::extend(&self.connection, &self.keys, request).await
     }
 
     async fn release_permit(&self, request: &PermitRequest<'_>) -> Result<(), StoreError> {
-        permits::release(&self.connection, &self.slots.prefix, request).await
+        permits::release(&self.connection, &self.keys, request).await
     }
 }
 
@@ -229,7 +318,7 @@ impl fmt::Debug for RedisStore {
         // The other fields may hold keys.
         f.debug_struct("RedisStore")
             .field("address", &self.connection.address)
-            .field("prefix", &self.slots.prefix)
+            .field("prefix", &self.keys.prefix)
             .finish_non_exhaustive()
     }
 }

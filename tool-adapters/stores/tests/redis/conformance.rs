@@ -1,4 +1,4 @@
-//! The conformance suite over Redis.
+//! The conformance suite over Redis, and over a cluster.
 
 use crate::server;
 use std::time::Duration;
@@ -14,6 +14,14 @@ impl Redis {
     /// A separate store on the server, if one is configured.
     pub(crate) fn on_server() -> Option<Self> {
         server::url().map(|url| Self {
+            url,
+            prefix: server::prefix(),
+        })
+    }
+
+    /// A separate store on a cluster.
+    pub(crate) fn on_cluster() -> Option<Self> {
+        server::cluster_url().map(|url| Self {
             url,
             prefix: server::prefix(),
         })
@@ -40,3 +48,8 @@ impl StoreUnderTest for Redis {
 }
 
 tool_core::store_conformance!(Redis::on_server());
+
+mod cluster {
+    use super::Redis;
+    tool_core::store_conformance!(Redis::on_cluster());
+}

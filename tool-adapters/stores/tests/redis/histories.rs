@@ -1,6 +1,8 @@
 //! The conformance tests of conversations.
 
 use crate::conformance::Redis;
+use crate::server;
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 use tool_core::session::{ConversationKey, DynHistoryStore};
@@ -19,23 +21,23 @@ impl HistoryStoreUnderTest for Redis {
     }
 
     async fn overwrite(&self, key: &ConversationKey, position: u64, text: &str) -> bool {
-        let client = redis::Client::open(self.url.as_str()).expect("a URL");
-        let connection = client.get_multiplexed_async_connection().await;
+        let bucket = Sha256::digest(key.principal())[0];
         let list = format!(
-            "{{{}}}:{}:{}:messages",
+            "{}{{conversations:{bucket}}}:{}:{}:messages",
             self.prefix,
             key.principal(),
             key.id()
         );
-        redis::cmd("LSET")
-            .arg(list)
-            .arg(position)
-            .arg(text)
-            .exec_async(&mut connection.expect("the server answers"))
-            .await
-            .expect("it is replaced");
+        let mut change = redis::cmd("LSET");
+        change.arg(list).arg(position).arg(text);
+        server::run::<()>(&self.url, &change).await;
         true
     }
 }
 
 tool_core::history_store_conformance!(Redis::on_server());
+
+mod cluster {
+    use crate::conformance::Redis;
+    tool_core::history_store_conformance!(Redis::on_cluster());
+}

@@ -24,6 +24,12 @@ impl JournalUnderTest for Redis {
 tool_core::journal_conformance!(Redis::on_server());
 tool_core::shared_journal_conformance!(Redis::on_server());
 
+mod cluster {
+    use crate::conformance::Redis;
+    tool_core::journal_conformance!(Redis::on_cluster());
+    tool_core::shared_journal_conformance!(Redis::on_cluster());
+}
+
 #[tokio::test]
 async fn old_calls_are_removed_with_the_next_call() {
     let Some(redis) = Redis::on_server() else {

@@ -1,6 +1,10 @@
 //! The Redis store against a server: `REDIS_URL=redis://127.0.0.1:6379 cargo test -p tool-adapters --features redis`.
+//! Clusters, sentinels and servers with TLS are started by the tests.
 
+mod cluster;
 mod conformance;
+mod earlier;
+mod failover;
 mod faults;
 mod histories;
 mod journal;

@@ -7,15 +7,16 @@ use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 use std::{fs, net};
-use tool_adapters::stores::RedisStore;
-use tool_core::session::SessionStore;
+use tool_adapters::stores::{RedisStore, RedisStoreBuilder};
+use tool_core::session::{SessionStore, StoreError};
 use tool_core::testing::store::StoreUnderTest;
 
 const CANARY: &str = "c4n4ryPassw0rd";
 
 /// The rights that the documentation of the store names.
-const RIGHTS: &str = "nocommands +ping +select +evalsha +script|load +time +del +rename +pexpire +pttl +hset +hget +hmget +hgetall \
-    +hdel +hlen +hexists +hincrby +rpush +lpop +ltrim +lrange +zadd +zrem +zcard +zscore +zrange +zrangebyscore";
+pub(crate) const RIGHTS: &str = "nocommands +ping +select +eval +evalsha +time +del +rename +pexpire +pttl +set +exists +hset \
+    +hget +hmget +hgetall +hdel +hlen +hexists +hincrby +hsetnx +rpush +lpop +ltrim +lrange +zadd +zrem +zcard +zscore \
+    +zrange +zrangebyscore +zrevrangebyscore +role +cluster|slots +wait";
 
 /// A server that ends with this process.
 struct SecureServer {
@@ -51,17 +52,23 @@ impl SecureServer {
                 ),
             );
         }
-        openssl(
-            &folder,
-            "req -newkey rsa:2048 -nodes -subj /CN=redis -keyout server.key -out server.csr",
-        );
         fs::write(folder.join("names"), "subjectAltName=DNS:localhost").expect("written");
-        openssl(
-            &folder,
-            "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out server.pem",
-        );
+        for name in ["server", "client"] {
+            openssl(
+                &folder,
+                &format!(
+                    "req -newkey rsa:2048 -nodes -subj /CN={name} -keyout {name}.key -out {name}.csr"
+                ),
+            );
+            openssl(
+                &folder,
+                &format!(
+                    "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out {name}.pem"
+                ),
+            );
+        }
         let acl =
-            format!("user default off\nuser tools on >{CANARY} resetkeys ~{{tools*}}:* {RIGHTS}\n");
+            format!("user default off\nuser tools on >{CANARY} resetkeys ~tools*{{* {RIGHTS}\n");
         fs::write(folder.join("users.acl"), acl).expect("written");
         let port = net::TcpListener::bind("127.0.0.1:0")
             .and_then(|free| free.local_addr())
@@ -69,7 +76,7 @@ impl SecureServer {
             .port();
         let run = format!(
             "redis-server --port 0 --tls-port {port} --bind 127.0.0.1 --save '' --appendonly no --tls-cert-file server.pem \
-             --tls-key-file server.key --tls-ca-cert-file ca.pem --tls-auth-clients no --aclfile users.acl & read end; kill $!; wait; rm -r \"$PWD\""
+             --tls-key-file server.key --tls-ca-cert-file ca.pem --tls-auth-clients yes --aclfile users.acl & read end; kill $!; wait; rm -r \"$PWD\""
         );
         let mut process = Command::new("sh")
             .args(["-c", &run])
@@ -94,6 +101,18 @@ impl SecureServer {
 
     fn ca(&self, name: &str) -> Vec<u8> {
         fs::read(self.folder.join(name).with_extension("pem")).expect("a certificate")
+    }
+
+    /// Begins a store that trusts a CA and shows its certificate.
+    fn builder(&self, url: &str, ca: &str) -> RedisStoreBuilder {
+        let key = fs::read(self.folder.join("client.key")).expect("a key");
+        RedisStore::builder(url)
+            .ca(self.ca(ca))
+            .client_certificate(self.ca("client"), key)
+    }
+
+    async fn connect(&self, url: &str, ca: &str) -> Result<RedisStore, StoreError> {
+        self.builder(url, ca).connect().await
     }
 
     fn url(&self) -> String {
@@ -135,7 +154,7 @@ impl StoreUnderTest for Secure {
     type Store = RedisStore;
 
     async fn handle(&self) -> RedisStore {
-        let store = RedisStore::connect_with_ca(&self.0.url(), &self.0.ca("ca")).await;
+        let store = self.0.connect(&self.0.url(), "ca").await;
         store.expect("the server answers").prefix(&self.1)
     }
 
@@ -149,7 +168,7 @@ mod conformance {
 }
 
 /// Returns the error of a store that does not connect, without the password in any form.
-fn refused(what: &str, store: Result<RedisStore, tool_core::session::StoreError>) -> String {
+fn refused(what: &str, store: Result<RedisStore, StoreError>) -> String {
     let Err(error) = store else {
         panic!("{what} connects")
     };
@@ -166,11 +185,8 @@ fn refused(what: &str, store: Result<RedisStore, tool_core::session::StoreError>
 #[tokio::test]
 async fn server_with_another_certificate_is_refused() {
     let Some(server) = secure() else { return };
-    let (url, ca) = (server.url(), server.ca("ca"));
-    let other = refused(
-        "another CA",
-        RedisStore::connect_with_ca(&url, &server.ca("other")).await,
-    );
+    let url = server.url();
+    let other = refused("another CA", server.connect(&url, "other").await);
     assert!(
         other.contains("certificate") && other.contains("check the certificate, its CA"),
         "{other}"
@@ -180,7 +196,7 @@ async fn server_with_another_certificate_is_refused() {
     let by_address = url.replace("localhost", "127.0.0.1");
     let name = refused(
         "a name that is not in the certificate",
-        RedisStore::connect_with_ca(&by_address, &ca).await,
+        server.connect(&by_address, "ca").await,
     );
     assert!(name.contains("not valid for name"), "{name}");
     refused(
@@ -193,7 +209,7 @@ async fn server_with_another_certificate_is_refused() {
     );
     refused(
         "a CA without TLS",
-        RedisStore::connect_with_ca(&url.replace("rediss", "redis"), &ca).await,
+        server.connect(&url.replace("rediss", "redis"), "ca").await,
     );
     for nothing in [
         "",
@@ -202,7 +218,7 @@ async fn server_with_another_certificate_is_refused() {
     ] {
         let error = refused(
             "no CA",
-            RedisStore::connect_with_ca(&url, nothing.as_bytes()).await,
+            RedisStore::builder(&url).ca(nothing).connect().await,
         );
         assert!(
             error.contains("expected the certificate of a CA in PEM"),
@@ -212,9 +228,35 @@ async fn server_with_another_certificate_is_refused() {
 }
 
 #[tokio::test]
+async fn client_without_a_certificate_of_the_ca_is_refused() {
+    let Some(server) = secure() else { return };
+    let url = server.url();
+    let without = RedisStore::builder(&url).ca(server.ca("ca"));
+    refused("no certificate", without.connect().await);
+    let other = fs::read(server.folder.join("other.key")).expect("a key");
+    let of_other = RedisStore::builder(&url)
+        .ca(server.ca("ca"))
+        .client_certificate(server.ca("other"), other);
+    refused("the certificate of another CA", of_other.connect().await);
+    let broken = RedisStore::builder(&url.replace("rediss", "redis"))
+        .ca("no CA")
+        .client_certificate("no certificate", "no key");
+    let error = refused("no PEM", broken.lazy());
+    for problem in [
+        "begins with `rediss`",
+        "of a CA",
+        "client's certificate",
+        "private key",
+    ] {
+        assert!(error.contains(problem), "{problem}: {error}");
+    }
+}
+
+#[tokio::test]
 async fn user_reaches_the_keys_of_its_prefix_only() {
     let Some(server) = secure() else { return };
-    let mut store = RedisStore::connect_with_ca(&server.url(), &server.ca("ca"))
+    let mut store = server
+        .connect(&server.url(), "ca")
         .await
         .expect("it connects");
     for number in 0..1_000 {
@@ -234,7 +276,7 @@ async fn user_reaches_the_keys_of_its_prefix_only() {
 #[tokio::test]
 async fn no_altered_url_shows_the_password() {
     let Some(server) = secure() else { return };
-    let (url, ca) = (server.url(), server.ca("ca"));
+    let url = server.url();
     let (start, end) = (
         url.find(CANARY).expect("a password"),
         url.find('@').expect("an end"),
@@ -249,7 +291,9 @@ async fn no_altered_url_shows_the_password() {
                 altered += 1;
                 for store in [
                     RedisStore::lazy(&format!("{head}{other}{tail}")),
-                    RedisStore::connect_with_ca(&format!("{head}{other}{tail}"), b"no CA").await,
+                    RedisStore::builder(&format!("{head}{other}{tail}"))
+                        .ca("no CA")
+                        .lazy(),
                 ] {
                     let shown = match store {
                         Ok(store) => format!("{store:?} {store:#?}"),
@@ -260,5 +304,5 @@ async fn no_altered_url_shows_the_password() {
             }
         }
     }
-    assert!(altered >= 1_000 && !ca.is_empty(), "{altered}");
+    assert!(altered >= 1_000, "{altered}");
 }

@@ -92,6 +92,11 @@ pub struct TestSession(pub(crate) RecordHandle);
 impl TestSession {
     /// Returns the store's verdict on a call.
     pub async fn admit(&self, call: &TestCall) -> Verdict {
+        self.try_admit(call).await.expect("the store admits")
+    }
+
+    /// Returns the store's verdict on a call, or the store's error.
+    pub async fn try_admit(&self, call: &TestCall) -> Result<Verdict, StoreError> {
         let admission = Admission {
             tool: call.tool,
             name: None,
@@ -103,7 +108,7 @@ impl TestSession {
             caps: call.caps.as_ref(),
             began: CallInstant::now(),
         };
-        self.0.admit(&admission).await.expect("the store admits")
+        self.0.admit(&admission).await
     }
 
     /// Returns true if the store admits a call.

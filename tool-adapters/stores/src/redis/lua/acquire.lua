@@ -2,7 +2,8 @@
 -- places of the calls that run. The arguments of each limit follow: the microseconds in which one call becomes possible, the
 -- calls of the rate, and the calls that may run at once; an empty text if there is no such limit.
 --
--- Returns {'granted'}, or {'refused', the index of the limit, the part that refuses, the microseconds to wait}.
+-- Returns {'granted', the indices of limits of which the call has a place since now}, or {'refused', the index of the limit, the
+-- part that refuses, the microseconds to wait}. Changes nothing unless `counts` is 1.
 local PLACE_RETRY = 1000000
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
@@ -50,17 +51,23 @@ end
 if refusal then
   return { 'refused', tostring(refusal.at), refusal.by, string.format('%.0f', refusal.wait) }
 end
-for _, limit in ipairs(limits) do
+if counts ~= '1' then
+  return { 'granted' }
+end
+local granted = { 'granted' }
+for at, limit in ipairs(limits) do
   if limit.interval then
     local idle = limit.begin + limit.interval
     redis.call('HSET', limit.rate, 'idle', string.format('%.0f', idle))
     redis.call('PEXPIRE', limit.rate, string.format('%.0f', math.ceil((idle - now) / 1000) + 1))
   end
   if limit.concurrent then
-    redis.call('ZADD', limit.places, string.format('%.0f', milliseconds + tonumber(lease)), holder)
+    if redis.call('ZADD', limit.places, string.format('%.0f', milliseconds + tonumber(lease)), holder) == 1 then
+      granted[#granted + 1] = tostring(at - 1)
+    end
     if redis.call('PTTL', limit.places) < tonumber(lease) then
       redis.call('PEXPIRE', limit.places, lease)
     end
   end
 end
-return { 'granted' }
+return granted

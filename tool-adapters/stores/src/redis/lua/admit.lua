@@ -50,15 +50,17 @@ if has_caps == '1' then
   local scopes = {
     { name = 'turn', key = TURN, cost = turn_cost, time = turn_time },
     { name = 'session', key = SESSION, cost = session_cost, time = session_time },
-    { name = 'principal', key = SPENT, cost = principal_cost, time = principal_time },
+    -- Another server may have what the principal has spent, so that the caller has read it.
+    { name = 'principal', spent = { cost = spent_cost, time = spent_time }, cost = principal_cost, time = principal_time },
   }
   for _, scope in ipairs(scopes) do
     for _, kind in ipairs({ 'cost', 'time' }) do
-      local cap, sum = scope[kind], redis.call('HGET', scope.key, kind) or '0'
+      local cap = scope[kind]
+      local sum = scope.spent and scope.spent[kind] or redis.call('HGET', scope.key, kind) or '0'
       if cap ~= '' then
         local rest = number(cap) - number(sum)
         if rest <= 0 then
-          return used('cap', scope.name, kind, sum, cap, tostring(redis.call('PTTL', SPENT)))
+          return used('cap', scope.name, kind, sum, cap, spent_window)
         end
         if left[kind] == '' or rest < number(left[kind]) then
           left[kind] = string.format('%.0f', rest)

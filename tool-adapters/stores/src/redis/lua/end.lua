@@ -1,6 +1,6 @@
 -- Ends the session.
 if is_live(read()) then
-  finish(member)
+  finish()
   return { { 'ended' }, update() }
 end
 return inactive()

@@ -9,6 +9,6 @@ end
 if #live_grants(time) >= tonumber(most) then
   return used('full')
 end
-forget_call(call, member)
+forget_call(call)
 redis.call('HSET', GRANTS, id, string.format('%.0f', time + tonumber(lifetime)) .. ' ' .. grant)
 return used('granted')

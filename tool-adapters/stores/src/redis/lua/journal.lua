@@ -1,8 +1,8 @@
 -- The beginning of every script of the journal.
--- KEYS: the calls of a session, their ids by number, and the processes with the times until which they live.
+-- KEYS: the calls of a session, and their ids by number. The caller looks whether the process of a call lives.
 --
 -- A field of a call is the name of a value and the call's id. Entries and responses are JSON texts that no script parses.
-local CALLS, ORDER, PROCESSES = unpack(KEYS)
+local CALLS, ORDER = unpack(KEYS)
 local VALUES = { 'entry:', 'response:', 'process:', 'number:', 'until:', 'approval:' }
 
 -- Microseconds since 1970 by this server's clock.
@@ -28,18 +28,10 @@ local function call_of(id)
   return { entry = found[1], response = found[2], process = found[3], number = found[4], runs_until = found[5] }
 end
 
-local function is_running(call)
-  local now = milliseconds()
-  local alive_until = redis.call('HGET', PROCESSES, call.process)
-  return not call.response and tonumber(call.runs_until) > now and tonumber(alive_until or '0') > now
-end
-
--- Returns what another process's call is to one with its id.
+-- Returns another process's call: entry, response or false, number, and the process that runs it if it still lives, or false.
 local function other(call)
-  if is_running(call) then
-    return { 'running' }
-  end
-  return { 'known', call.entry, call.response or false, call.number }
+  local may_run = not call.response and tonumber(call.runs_until) > milliseconds()
+  return { call.entry, call.response or false, call.number, may_run and call.process or false }
 end
 
 local function remove(id)

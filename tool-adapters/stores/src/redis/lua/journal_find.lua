@@ -1,4 +1,4 @@
--- Returns what another process's call is to one with its id, as `journal_start.lua` does, or false.
+-- Returns another process's call of this id, or false.
 local known = call_of(id)
 if not known or known.process == process then
   return false

@@ -1,10 +1,10 @@
--- Records a call, unless another process has recorded one with its id, or any process one under its approval. Returns
--- {decision}, or {'known', entry, response or false, number}.
+-- Records a call, unless another process has recorded one with its id, or any process one under its approval, which is
+-- returned then. Returns false otherwise.
 local known = call_of(id)
 if known and approval ~= '' and redis.call('HGET', CALLS, 'approval:' .. id) == approval then
   -- This process does not run it any more, or it would not start another.
   if known.process == process then
-    return { 'known', known.entry, known.response or false, known.number }
+    return { known.entry, known.response or false, known.number, false }
   end
   return other(known)
 end
@@ -31,4 +31,4 @@ for _, old in ipairs(redis.call('ZRANGEBYSCORE', ORDER, '-inf', '(' .. oldest, '
 end
 redis.call('PEXPIRE', CALLS, keep)
 redis.call('PEXPIRE', ORDER, keep)
-return { 'recorded' }
+return false

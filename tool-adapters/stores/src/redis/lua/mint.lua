@@ -4,7 +4,7 @@ if not is_live(read()) then
 end
 local time = now()
 for _, expired in ipairs(redis.call('ZRANGEBYSCORE', WAITING, '-inf', time)) do
-  forget_call(expired, member)
+  forget_call(expired)
 end
 local waiting, same_turn, all_bytes = redis.call('ZRANGE', WAITING, 0, -1), 0, tonumber(bytes)
 for _, other in ipairs(waiting) do
@@ -20,10 +20,5 @@ elseif all_bytes > tonumber(max_bytes) then
   return used('full', 'bytes')
 end
 redis.call('ZADD', WAITING, time + tonumber(lifetime), id)
--- A session that expires leaves its calls in the list of the principal, whose readers remove them.
-redis.call('ZADD', ASKED, time + tonumber(lifetime), listed(id, member))
-for _, rule in ipairs({ 'NX', 'GT' }) do
-  redis.call('PEXPIRE', ASKED, lifetime, rule)
-end
 redis.call('HSET', PENDING, id, call, sizes(id), turn .. ' ' .. bytes)
 return used('waits')

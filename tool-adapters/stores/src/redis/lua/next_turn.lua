@@ -20,7 +20,7 @@ if delivered then
   message = false
 end
 if ending then
-  finish(member)
+  finish()
   return { { 'ended', message or nil }, update() }
 end
 return used('turn', message or nil)

@@ -1,4 +1,4 @@
--- Joins the session that is open under this id, or opens one.
+-- Joins the session that is open under this id, or opens one if it may: a new one has taken its place before.
 -- The caller's incarnation is that of a new session.
 local session = read()
 if session.is_live then
@@ -16,12 +16,8 @@ if session.is_live then
   incarnation = session.incarnation
   return used('joined', session.incarnation)
 end
-if redis.call('ZCARD', SLOTS) >= tonumber(max_sessions) then
-  return { { 'full' }, false }
-end
-redis.call('ZADD', SLOTS, now() + idle, member)
-for _, rule in ipairs({ 'NX', 'GT' }) do
-  redis.call('PEXPIRE', SLOTS, string.format('%.0f', idle + KEPT_SLOTS), rule)
+if may_open ~= '1' then
+  return { { 'absent' }, false }
 end
 redis.call('DEL', unpack(SESSION_KEYS))
 redis.call('HSET', SESSION, 'incarnation', incarnation, 'principal', principal, 'agent', agent, 'mode', mode, 'tools', tools,

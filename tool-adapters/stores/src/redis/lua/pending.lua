@@ -4,7 +4,7 @@ if not is_live(read()) then
 end
 local call = number(redis.call('ZSCORE', WAITING, id)) > now() and redis.call('HGET', PENDING, id)
 if take == '1' then
-  forget_call(id, member)
+  forget_call(id)
 end
 if call then
   return used('waits', call)

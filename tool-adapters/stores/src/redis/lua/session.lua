@@ -9,8 +9,6 @@
 local KEPT_ENTRIES, KEPT_ATTEMPTS = 1000, 1024
 -- Milliseconds for which an ended session is kept, so that other processes can read that it ended.
 local REMEMBERED = 60000
--- Milliseconds for which the slots are kept beyond the idle time of the session that was opened last: 30 days.
-local KEPT_SLOTS = 2592000000
 
 local function number(text)
   return tonumber(text) or 0
@@ -73,15 +71,6 @@ local function is_live(session)
   return session.is_live and session.incarnation == incarnation
 end
 
--- Adds an amount to a sum, which stays below the greatest integer of the server.
-local function add(key, field, amount)
-  if number(redis.call('HGET', key, field)) + number(amount) < 9e18 then
-    redis.call('HINCRBY', key, field, amount)
-  else
-    redis.call('HSET', key, field, '9000000000000000000')
-  end
-end
-
 -- Applies changes, which are pairs: a field, and `=` with its value, or an empty text to remove the field.
 local function change(first, last)
   for at = first, last, 2 do
@@ -106,16 +95,10 @@ local function sizes(id)
   return 'sizes:' .. id
 end
 
--- The member of a call in the list of its principal: its id, and the member of its session among the slots.
-local function listed(id, member)
-  return id .. member
-end
-
 -- Removes a call that waits for approval.
-local function forget_call(id, member)
+local function forget_call(id)
   redis.call('ZREM', WAITING, id)
   redis.call('HDEL', PENDING, id, sizes(id))
-  redis.call('ZREM', ASKED, listed(id, member))
 end
 
 -- Returns the grants that have not ended, and removes the others. A grant stands behind its end and a space.
@@ -140,11 +123,7 @@ local function log(first, last)
   redis.call('LTRIM', AUDIT, -KEPT_ENTRIES, -1)
 end
 
-local function finish(member)
-  redis.call('ZREM', SLOTS, member)
-  for _, id in ipairs(redis.call('ZRANGE', WAITING, 0, -1)) do
-    redis.call('ZREM', ASKED, listed(id, member))
-  end
+local function finish()
   redis.call('HSET', SESSION, 'ended', 1)
   redis.call('HINCRBY', SESSION, 'version', 1)
   redis.call('DEL', TURN, PENDING, WAITING, YOUNG, OLD, GRANTS)

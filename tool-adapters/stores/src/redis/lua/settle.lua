@@ -2,21 +2,8 @@
 local amounts = { cost = cost, time = time }
 -- The changes come first, and then the entries of the log.
 local first_entry = REST + tonumber(changes)
--- Milliseconds for which the id of an amount is known, so that it is charged once however often it is sent.
-local KNOWN_AMOUNTS = 600000
 local session = read()
-if CHARGED then
-  if redis.call('HSET', CHARGED, 'charged', 1) == 0 then
-    window = ''
-  end
-  redis.call('PEXPIRE', CHARGED, KNOWN_AMOUNTS)
-end
--- The principal pays for a call that outlasts its session too.
-if window ~= '' then
-  add(SPENT, 'cost', principal_cost)
-  add(SPENT, 'time', amounts.time)
-  redis.call('PEXPIRE', SPENT, window, 'NX')
-end
+local charges = spends == '1' and is_first(CHARGED)
 if session.incarnation ~= incarnation then
   return inactive()
 end
@@ -38,7 +25,7 @@ if session.turn == turn then
     redis.call('HINCRBY', TURN, 'empty:' .. tool, 1)
   end
 end
-if window ~= '' then
+if charges then
   for name, amount in pairs(amounts) do
     add(SESSION, name, amount)
     if session.turn == turn then
