@@ -16,6 +16,9 @@ use std::sync::Arc;
 /// only if yet another process was faster.
 const ATTEMPTS: u32 = 3;
 
+/// The advice about a call of which it is unknown whether it took effect.
+const FIND_OUT: &str = "Find out, and call it again with another id if it did not.";
+
 /// Records that the call is about to run. Returns the call's claim, `None` without a journal, or
 /// the response of a call that does not run: it failed to be recorded, another process has
 /// started it, or it has run already under its approval.
@@ -224,10 +227,7 @@ fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<
             tool = %name.escape_debug(),
             "an entry of the journal was changed, or sealed with another key; the call counts as unknown"
         );
-        let message = format!(
-            "the record of an earlier call of `{name}` with this id cannot be trusted; it is unknown whether it took \
-             effect, and it was not run again. Find out, and call it again with another id if it did not."
-        );
+        let message = format!("{} {FIND_OUT}", untrusted_work(name));
         return (!call.definition().is_harmless()).then(|| unknown(call, message));
     }
     if let Some(response) = recorded_response(found) {
@@ -237,11 +237,7 @@ fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<
         return None;
     }
 
-    let message = format!(
-        "`{name}` was started at {} by a process that then ended; it is unknown whether it took effect, and it was not run \
-         again. Find out, and call it again with another id if it did not.",
-        found.entry.started_at
-    );
+    let message = format!("{} {FIND_OUT}", lost_work(name, found.entry.started_at));
     Some(unknown(call, message))
 }
 
