@@ -136,7 +136,8 @@ impl Lane {
         }
         attempts.check()?;
         let breaks = connection.breaks.load(Ordering::SeqCst);
-        match connection.endpoint.connect().await {
+        // In a box, because it is large and every request has room for it.
+        match Box::pin(connection.endpoint.connect()).await {
             Ok(link) => {
                 attempts.succeeded();
                 let link = AgedLink { link, breaks };

@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use tool_core::session::StoreError;
 
 /// Longest time to connect to a server.
-const CONNECT_TIMEOUT: Duration = Duration::from_millis(500);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Longest time for an answer.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
