@@ -119,13 +119,15 @@ async fn answer(
     let UserMessage { conversation, text } = message;
     let reply = |steps| async move {
         let reply = function.reply(steps, conversation, text).await;
-        reply.map(DurableReply::from).map_err(not_opened)
+        reply
+            .map(DurableReply::from)
+            .map_err(|error| not_opened(&error))
     };
     with_steps(&retries, reply).await
 }
 
 /// Returns the error with which the workflow runs again.
-fn not_opened(error: OpenAgentError) -> Error {
+fn not_opened(error: &OpenAgentError) -> Error {
     tracing::warn!(%error, "a conversation does not open, and DBOS runs the workflow again");
     Error::Interrupted {
         workflow_id: dbos::workflow_id().unwrap_or_default(),
