@@ -258,7 +258,10 @@ impl<'a> Finding<'a> {
             may_have += u32::from(!has_begun && is_lost);
         }
         // Each approval that was lost may have been charged.
-        let lost = self.notes.iter().filter(|note| note.contains(UNKNOWN) || note.contains(UNKNOWN_BY_JOURNAL));
+        let lost = self
+            .notes
+            .iter()
+            .filter(|note| note.contains(UNKNOWN) || note.contains(UNKNOWN_BY_JOURNAL));
         let lost = u32::try_from(lost.count()).unwrap_or(u32::MAX);
         may_have += if turn == 0 { lost } else { 0 };
         may_have += self.reruns * AT_ONCE;

@@ -131,7 +131,10 @@ async fn steps_run_at_once_and_return_in_their_order() {
             // It waits for the second one, which runs at the same time.
             let work = async { met.await.map_err(|_| ToolError::internal("it is alone")) };
             let first = steps.step("first", Box::pin(work)).await;
-            ended.lock().expect("no panic").push(first.unwrap_or_default());
+            ended
+                .lock()
+                .expect("no panic")
+                .push(first.unwrap_or_default());
         };
         let second = async {
             let work = async {
@@ -139,7 +142,10 @@ async fn steps_run_at_once_and_return_in_their_order() {
                 Ok("second".to_owned())
             };
             let second = steps.step("second", Box::pin(work)).await;
-            ended.lock().expect("no panic").push(second.unwrap_or_default());
+            ended
+                .lock()
+                .expect("no panic")
+                .push(second.unwrap_or_default());
         };
         futures_util::future::join(first, second).await;
         Ok(ended.into_inner().expect("no panic").join(" "))
