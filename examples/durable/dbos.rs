@@ -11,7 +11,7 @@ use tool_adapters::stores::PostgresStore;
 /// The environment variable with the database.
 const URL: &str = "POSTGRES_URL";
 /// The time after which a first worker should have created the tables.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// The database, as a program sees it that sends messages.
 pub(crate) struct Dbos {

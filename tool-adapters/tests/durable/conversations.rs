@@ -16,7 +16,7 @@ use tool_core::testing::skip;
 const FOLDER: &str = "DURABLE_TEST_FOLDER";
 const PLACE: &str = "DURABLE_TEST_PLACE";
 /// The longest time that a conversation takes.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(90);
 
 fn variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("expected the variable {name}"))

@@ -10,7 +10,7 @@ use tool_core::ToolError;
 use tool_core::session::{Decision, DurableSteps, record};
 use tool_core::testing::skip;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(90);
 
 /// Returns the configuration of an application of its own. Skips the test without a database.
 fn config() -> Option<Config> {
@@ -126,10 +126,14 @@ async fn steps_run_at_once_and_return_in_their_order() {
     let engine = DBOS::new(config);
     let result = run(&engine, &id, |steps| async move {
         let ended = std::sync::Mutex::new(Vec::new());
-        let (meet, met) = tokio::sync::oneshot::channel();
+        let (meet, second_runs) = tokio::sync::oneshot::channel();
         let first = async {
             // It waits for the second one, which runs at the same time.
-            let work = async { met.await.map_err(|_| ToolError::internal("it is alone")) };
+            let work = async {
+                second_runs
+                    .await
+                    .map_err(|_| ToolError::internal("it is alone"))
+            };
             let first = steps.step("first", Box::pin(work)).await;
             ended
                 .lock()
