@@ -95,7 +95,7 @@ impl Caller {
             .unwrap_or_else(|_| panic!("the call did not run: {response:?}"));
         CallTime {
             admission: Duration::from_nanos(ran).saturating_sub(began),
-            whole: ended - began,
+            whole: ended.saturating_sub(began),
         }
     }
 }
