@@ -9,7 +9,7 @@ use tool_core::jiff::{Timestamp, ToSpan};
 fn claim(worker: &str) -> Claim {
     Claim {
         worker: worker.to_owned(),
-        lease: Duration::from_secs(60),
+        lease: Duration::from_mins(1),
     }
 }
 

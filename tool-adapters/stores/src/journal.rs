@@ -534,26 +534,58 @@ struct StoredCall {
 
 /// Opens the file, and creates it if it does not exist. A new file is readable for its owner only.
 fn open_file(path: &Path) -> Result<Database, JournalError> {
+    if !path.exists() {
+        create_whole(path);
+    }
+    let mut options = private_options();
+    let file = options
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|error| failed(path, error))?;
+    database_in(file).map_err(|error| match error {
+        DatabaseError::DatabaseAlreadyOpen => unusable(
+            path,
+            "the journal is open already; give each process its own file",
+        ),
+        error => unusable(
+            path,
+            format_args!(
+                "expected a journal, got another or a damaged file ({error}); it is unchanged"
+            ),
+        ),
+    })
+}
+
+/// Creates an empty journal beside its place and links it there, so that a process that is killed
+/// meanwhile leaves none that cannot be opened. Where that fails, the file is created in place.
+fn create_whole(path: &Path) {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".new-{}", std::process::id()));
+    let beside = PathBuf::from(beside);
+    // A killed process may have had this one's number.
+    let _ = std::fs::remove_file(&beside);
+    let Ok(file) = private_options().create_new(true).open(&beside) else {
+        return;
+    };
+
+    if database_in(file).is_ok() {
+        // If another process was faster, its file stays.
+        let _ = std::fs::hard_link(&beside, path);
+    }
+    let _ = std::fs::remove_file(&beside);
+}
+
+fn private_options() -> OpenOptions {
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
+    options.read(true).write(true);
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let file = options.open(path).map_err(|error| failed(path, error))?;
-    Builder::new()
-        .set_cache_size(CACHE)
-        .create_file(file)
-        .map_err(|error| match error {
-            DatabaseError::DatabaseAlreadyOpen => unusable(
-                path,
-                "the journal is open already; give each process its own file",
-            ),
-            error => unusable(
-                path,
-                format_args!(
-                    "expected a journal, got another or a damaged file ({error}); it is unchanged"
-                ),
-            ),
-        })
+    options
+}
+
+fn database_in(file: File) -> Result<Database, DatabaseError> {
+    Builder::new().set_cache_size(CACHE).create_file(file)
 }
 
 /// Returns an error about the file, with its cause.

@@ -165,3 +165,14 @@ fn only_its_owner_can_read_it() {
         0o600
     );
 }
+
+#[test]
+fn a_part_of_a_new_journal_counts_for_nothing() {
+    let place = Place::new();
+    let mut beside = place.path().into_os_string();
+    beside.push(format!(".new-{}", std::process::id()));
+    fs::write(&beside, vec![0; 4_096]).unwrap();
+
+    FileJournal::open(place.path()).expect("a new journal");
+    assert!(!fs::exists(&beside).unwrap(), "the part is still there");
+}
