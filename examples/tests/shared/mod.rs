@@ -16,10 +16,10 @@ fn workspace() -> &'static Path {
 /// Returns the features with which this test was built, so that cargo builds nothing again.
 #[allow(
     unexpected_cfgs,
-    reason = "the packages of the calendar and of the quickstart have no features"
+    reason = "each package of examples has one of the two features"
 )]
 fn features() -> &'static [&'static str] {
-    if cfg!(feature = "interop") {
+    if cfg!(any(feature = "interop", feature = "all")) {
         &["--all-features"]
     } else {
         &[]
