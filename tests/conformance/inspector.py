@@ -533,7 +533,7 @@ def check_traces(page: Inspector, found: Findings):
     found.hold("sign_in" in page.text("#span-list"), "failed spans are found")
     page.click("document.querySelector('#span-errors')")
     page.choose("document.querySelector('#span-kind')", "agent")
-    page.until("parseInt(document.querySelector('#span-found').innerText) <= 100")
+    page.until("parseInt(document.querySelector('#span-found').innerText) < 1000")
     page.choose("document.querySelector('#span-kind')", "")
     page.choose("document.querySelector('#span-scale')", "all")
     page.choose("document.querySelector('#span-scale')", "trace")

@@ -1,7 +1,7 @@
 //! Conversations as other processes see them.
 
 use crate::DurableReply;
-use crate::durable_agent::{WORKFLOW, queue_of};
+use crate::durable_agent::{UserMessage, WORKFLOW, queue_of};
 use crate::retries::put_back;
 use crate::steps::WAITING;
 use dbos::sysdb::types::{WorkflowFilter, WorkflowStatus};
@@ -180,11 +180,4 @@ impl Conversations {
         let length = conversation.len();
         format!("{}/{length}:{conversation}/{id}", self.app)
     }
-}
-
-/// The argument of the workflow of a message.
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub(crate) struct UserMessage {
-    pub(crate) conversation: String,
-    pub(crate) text: String,
 }

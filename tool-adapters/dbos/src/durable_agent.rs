@@ -1,6 +1,5 @@
 //! A message as a workflow.
 
-use crate::conversations::UserMessage;
 use crate::retries::Retries;
 use crate::steps::with_steps;
 use dbos::{DBOS, Error, QueueConflict, QueueOptions};
@@ -132,4 +131,11 @@ fn not_opened(error: &OpenAgentError) -> Error {
     Error::Interrupted {
         workflow_id: dbos::workflow_id().unwrap_or_default(),
     }
+}
+
+/// The argument of the workflow of a message.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+pub(crate) struct UserMessage {
+    pub(crate) conversation: String,
+    pub(crate) text: String,
 }

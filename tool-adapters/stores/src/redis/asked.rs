@@ -8,8 +8,7 @@
 //! come; such an entry goes with its lifetime. The list itself expires with the last of its calls.
 
 use crate::redis::connection::{Connection, milliseconds, readable};
-use crate::redis::keys::KeySpace;
-use crate::redis::open_sessions::split_incarnation;
+use crate::redis::keys::{KeySpace, split_incarnation};
 use crate::redis::scripts::{
     ASKED_CALLS, AskedCalls, LIST_ASKED, ListAsked, OrEmpty, ScriptArguments,
 };

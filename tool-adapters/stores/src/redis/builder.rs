@@ -33,6 +33,41 @@ pub struct RedisStoreBuilder {
     replicas: Option<ReplicaWait>,
 }
 
+/// # Connecting
+impl RedisStore {
+    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`: see
+    /// [the URL](#the-url). Fails if the server cannot be reached. No error and no log shows the
+    /// password.
+    pub async fn connect(url: &str) -> Result<Self, StoreError> {
+        Self::builder(url).connect().await
+    }
+
+    /// Creates a store that connects at its first use.
+    pub fn lazy(url: &str) -> Result<Self, StoreError> {
+        Self::builder(url).lazy()
+    }
+
+    /// Begins a store with more settings than its URL.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use tool_adapters::stores::RedisStore;
+    ///
+    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
+    /// let store = RedisStore::builder("rediss+cluster://tools:password@redis-1.internal")
+    ///     .ca(std::fs::read("ca.pem")?)
+    ///     .client_certificate(std::fs::read("client.pem")?, std::fs::read("client.key")?)
+    ///     .replicas(1, Duration::from_millis(100))
+    ///     .connect()
+    ///     .await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn builder(url: &str) -> RedisStoreBuilder {
+        RedisStoreBuilder::new(url)
+    }
+}
+
 impl RedisStoreBuilder {
     pub(crate) fn new(url: &str) -> Self {
         Self {

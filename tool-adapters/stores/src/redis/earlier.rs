@@ -6,7 +6,7 @@
 //! Sessions and the journal of that layout are not moved. Their keys expire.
 
 use crate::redis::connection::Connection;
-use crate::redis::histories::ConversationKeys;
+use crate::redis::conversation_keys::ConversationKeys;
 use crate::redis::keys::{KeySpace, conversation_bucket, original};
 use tool_core::session::StoreError;
 

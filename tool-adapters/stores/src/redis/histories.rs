@@ -6,8 +6,8 @@
 //! a cluster.
 
 use crate::redis::connection::Connection;
-use crate::redis::keys::{KeySpace, conversation_bucket, original, part};
-use crate::redis::script::{LuaScript, ScriptCall};
+use crate::redis::conversation_keys::{ConversationKeys, bucket_key};
+use crate::redis::keys::{conversation_bucket, original, part};
 use crate::redis::scripts::{
     APPEND, BRANCH, DELETE_CONVERSATION, DESCRIBE, PAGE, READ_CONVERSATION,
 };
@@ -26,60 +26,6 @@ const LISTED_AT_ONCE: usize = 200;
 
 /// The unused conversations that are looked for in one round trip.
 const UNUSED_AT_ONCE: u32 = 200;
-
-/// The keys and the names of a conversation.
-pub(crate) struct ConversationKeys {
-    /// The hash, the list of messages, the list of the principal's conversations, and that of all
-    /// in the bucket.
-    pub(crate) keys: [String; 4],
-    /// The name in the list of the principal.
-    id: String,
-    /// The name in the list of the bucket: the parts of principal and id, with a colon between
-    /// them.
-    member: String,
-}
-
-impl ConversationKeys {
-    fn new(keys: &KeySpace, key: &ConversationKey) -> Result<Self, HistoryStoreError> {
-        key.check()?;
-        let bucket = conversation_bucket(key.principal());
-        let member = format!("{}:{}", part(key.principal()), part(key.id()));
-        Ok(Self::of_member(keys, bucket, &member))
-    }
-
-    /// Returns the keys of the conversation with this name in the list of a bucket.
-    pub(crate) fn of_member(keys: &KeySpace, bucket: u8, member: &str) -> Self {
-        let base = keys.conversations(bucket);
-        let (principal, id) = member.split_once(':').unwrap_or((member, ""));
-        Self {
-            keys: [
-                format!("{base}:{member}:conversation"),
-                format!("{base}:{member}:messages"),
-                format!("{base}:{principal}:conversations"),
-                bucket_key(keys, bucket),
-            ],
-            id: id.to_owned(),
-            member: member.to_owned(),
-        }
-    }
-
-    fn head(&self) -> &str {
-        let [head, ..] = &self.keys;
-        head
-    }
-
-    /// Begins a call of a script that changes the conversation.
-    fn call(&self, script: &'static LuaScript) -> ScriptCall {
-        let mut call = script.key(&self.keys[..]);
-        call.arg(&self.id).arg(&self.member);
-        call
-    }
-}
-
-/// Returns the key of the list of all conversations of a bucket.
-fn bucket_key(keys: &KeySpace, bucket: u8) -> String {
-    format!("{}:all", keys.conversations(bucket))
-}
 
 /// The fields of a conversation's hash.
 type Fields = HashMap<String, String>;

@@ -126,6 +126,16 @@ pub(crate) fn original(part: &str) -> String {
         .replace("%25", "%")
 }
 
+/// Returns the member of a session among the open ones.
+pub(crate) fn slot_member(incarnation: &str, id: &str) -> String {
+    format!("{incarnation}{id}")
+}
+
+/// Splits a text into the incarnation, which has 32 hexadecimal digits, and what follows it.
+pub(crate) fn split_incarnation(text: &str) -> (&str, &str) {
+    text.split_at_checked(32).unwrap_or((text, ""))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{KeySpace, original, part};

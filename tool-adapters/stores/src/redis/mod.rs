@@ -9,6 +9,7 @@ mod address;
 mod asked;
 mod builder;
 mod connection;
+mod conversation_keys;
 mod earlier;
 mod histories;
 mod journal;

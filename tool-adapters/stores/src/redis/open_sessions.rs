@@ -7,7 +7,7 @@
 //! A session that ends frees its place afterwards; if that fails, the place is free at its score.
 
 use crate::redis::connection::Connection;
-use crate::redis::keys::KeySpace;
+use crate::redis::keys::{KeySpace, split_incarnation};
 use crate::redis::scripts::{
     REVISE_SLOTS, STALE_SLOTS, ScriptArguments, StaleSlots, TAKE_SLOT, TakeSlot,
 };
@@ -133,14 +133,4 @@ fn remaining(incarnation: &str, answers: &[Value]) -> i64 {
     } else {
         0
     }
-}
-
-/// Returns the member of a session among the open ones.
-pub(crate) fn slot_member(incarnation: &str, id: &str) -> String {
-    format!("{incarnation}{id}")
-}
-
-/// Splits a text into the incarnation, which has 32 hexadecimal digits, and what follows it.
-pub(crate) fn split_incarnation(text: &str) -> (&str, &str) {
-    text.split_at_checked(32).unwrap_or((text, ""))
 }

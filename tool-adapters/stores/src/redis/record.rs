@@ -3,8 +3,8 @@
 
 use crate::redis::asked;
 use crate::redis::connection::{Connection, from_json, milliseconds, readable};
-use crate::redis::keys::KeySpace;
-use crate::redis::open_sessions::{OpenSessions, slot_member};
+use crate::redis::keys::{KeySpace, slot_member};
+use crate::redis::open_sessions::OpenSessions;
 use crate::redis::script::ScriptCall;
 use crate::redis::scripts::{
     Admit, CHARGE_PRINCIPAL, Caller, ChangeState, ChargePrincipal, EndSession, GrantCalls,

@@ -1,8 +1,7 @@
 //! The keys of a session.
 
 use crate::redis::connection::{Connection, from_json};
-use crate::redis::keys::KeySpace;
-use crate::redis::open_sessions::split_incarnation;
+use crate::redis::keys::{KeySpace, split_incarnation};
 use crate::redis::scripts::SESSION_KEYS;
 use tool_core::session::{SessionCall, StoreError};
 

@@ -2,11 +2,10 @@
 
 use crate::random::random_number;
 use crate::redis::asked;
-use crate::redis::builder::RedisStoreBuilder;
 use crate::redis::connection::{Connection, milliseconds};
 use crate::redis::earlier;
-use crate::redis::keys::KeySpace;
-use crate::redis::open_sessions::{OpenSessions, slot_member};
+use crate::redis::keys::{KeySpace, slot_member};
+use crate::redis::open_sessions::OpenSessions;
 use crate::redis::permits;
 use crate::redis::record::{RedisRecord, SessionUpdate, decode_mode};
 use crate::redis::scripts::{Caller, OpenSession, OrEmpty, ScriptArguments, SessionScript};
@@ -60,7 +59,7 @@ use tool_core::session::{
 ///
 /// A user of the server (ACL) needs no more than the keys of the prefix and these commands, here
 /// with the prefix `tools`. `role` is for sentinels, `cluster|slots` for a cluster, and `wait` for
-/// [`replicas`](RedisStoreBuilder::replicas):
+/// [`replicas`](crate::RedisStoreBuilder::replicas):
 ///
 /// ```text
 /// ACL SETUSER tools on >password resetkeys ~tools{* nocommands +ping +select +eval +evalsha +time +del +rename +pexpire
@@ -84,38 +83,6 @@ pub struct RedisStore {
 }
 
 impl RedisStore {
-    /// Connects to the server at a URL such as `redis://user:password@host:6379/0`: see
-    /// [the URL](#the-url). Fails if the server cannot be reached. No error and no log shows the
-    /// password.
-    pub async fn connect(url: &str) -> Result<Self, StoreError> {
-        Self::builder(url).connect().await
-    }
-
-    /// Creates a store that connects at its first use.
-    pub fn lazy(url: &str) -> Result<Self, StoreError> {
-        Self::builder(url).lazy()
-    }
-
-    /// Begins a store with more settings than its URL.
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    /// use tool_adapters::stores::RedisStore;
-    ///
-    /// # async fn open() -> Result<(), Box<dyn std::error::Error>> {
-    /// let store = RedisStore::builder("rediss+cluster://tools:password@redis-1.internal")
-    ///     .ca(std::fs::read("ca.pem")?)
-    ///     .client_certificate(std::fs::read("client.pem")?, std::fs::read("client.key")?)
-    ///     .replicas(1, Duration::from_millis(100))
-    ///     .connect()
-    ///     .await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    pub fn builder(url: &str) -> RedisStoreBuilder {
-        RedisStoreBuilder::new(url)
-    }
-
     pub(crate) fn new(connection: Connection, prefix: &str) -> Self {
         let keys = KeySpace::new(prefix);
         Self {
