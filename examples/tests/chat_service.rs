@@ -1,6 +1,10 @@
 //! The chat service as it ends.
 #![cfg(unix)]
 
+#[path = "shared/cargo.rs"]
+mod cargo;
+
+use cargo::cargo;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
@@ -16,10 +20,7 @@ fn program() -> PathBuf {
         "chat_service",
     ];
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let status = Command::new(env!("CARGO"))
-        .args(build)
-        .current_dir(root)
-        .status();
+    let status = cargo().args(build).current_dir(root).status();
     assert!(status.unwrap().success());
     let test = std::env::current_exe().unwrap();
     test.ancestors()

@@ -1,9 +1,12 @@
 //! The interop examples: the same conversation through three other crates.
 
-use std::process::Command;
+#[path = "shared/cargo.rs"]
+mod cargo;
+
+use cargo::cargo;
 
 fn printed(example: &str) -> String {
-    let output = Command::new(env!("CARGO"))
+    let output = cargo()
         .args(["run", "--quiet", "--all-features", "--example", example])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .output()

@@ -3,6 +3,8 @@
 #[path = "../email/server.rs"]
 mod server;
 
+#[path = "shared/cargo.rs"]
+mod cargo;
 #[path = "worker/changes.rs"]
 mod changes;
 #[path = "worker/due.rs"]

@@ -80,7 +80,7 @@ fn collision_of_two_crates_gives_both_places() {
 }
 
 fn cargo(command: &[&str], folder: &Path) -> Output {
-    Command::new(env!("CARGO"))
+    crate::cargo::cargo()
         .args(command)
         .args(["--quiet", "--offline"])
         .env("CARGO_TARGET_DIR", super::root().join("target"))

@@ -2,6 +2,8 @@
 
 #![allow(unreachable_pub)] // the modules of a test have no public interface
 
+#[path = "../../examples/tests/shared/cargo.rs"]
+mod cargo;
 mod dependencies;
 mod expansion;
 mod fresh_crate;

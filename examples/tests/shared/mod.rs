@@ -1,8 +1,11 @@
 //! Runs an example with cargo.
 
+mod cargo;
+
+use cargo::cargo;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 /// Returns the root of the workspace, from which cargo finds every example.
 fn workspace() -> &'static Path {
@@ -33,7 +36,7 @@ pub(crate) fn run(
     settings: &[(&str, &str)],
     input: &str,
 ) -> Output {
-    let mut child = Command::new(env!("CARGO"))
+    let mut child = cargo()
         .args(["run", "--quiet", "--example", example])
         .args(features())
         .arg("--")

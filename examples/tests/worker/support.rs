@@ -1,5 +1,6 @@
 //! The worker program, and a folder for its database.
 
+use crate::cargo::cargo;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
@@ -14,10 +15,7 @@ fn program() -> &'static PathBuf {
     PROGRAM.get_or_init(|| {
         let build = ["build", "--quiet", "--all-features", "--example", "worker"];
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-        let status = Command::new(env!("CARGO"))
-            .args(build)
-            .current_dir(root)
-            .status();
+        let status = cargo().args(build).current_dir(root).status();
         assert!(status.unwrap().success());
         let test = std::env::current_exe().unwrap();
         test.ancestors().nth(2).unwrap().join("examples/worker")
