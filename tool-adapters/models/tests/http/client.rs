@@ -11,6 +11,7 @@ use tokio::io::copy_bidirectional;
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tool_adapters::Provider;
@@ -58,7 +59,11 @@ async fn serve_tls(folder: &Path, server: &Server) -> String {
     let chain = CertificateDer::pem_file_iter(folder.join("server.pem")).expect("a file");
     let chain = chain.collect::<Result<Vec<_>, _>>().expect("certificates");
     let key = PrivateKeyDer::from_pem_file(folder.join("server.key")).expect("a key");
-    let config = ServerConfig::builder()
+    // A program with several providers of cryptography has to choose one.
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions of TLS")
         .with_no_client_auth()
         .with_single_cert(chain, key)
         .expect("a sound pair");
