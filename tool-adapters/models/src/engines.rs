@@ -27,7 +27,8 @@ use tool_core::session::{Decision, DurableSteps, Model, Reply, ReplyFinish};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let store = Arc::new(MemoryStore::new());
-/// let runtime = Runtime::builder(ToolContext::discover()?).store(store.clone()).build()?;
+/// let tools = ToolContext::builder().build()?; // or `ToolContext::discover()?`
+/// let runtime = Runtime::builder(tools).store(store.clone()).build()?;
 /// let function = DurableFunction::new(move |steps, conversation| {
 ///     let runtime = runtime.clone();
 ///     let store = store.clone();
