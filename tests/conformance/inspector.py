@@ -534,6 +534,8 @@ def check_traces(page: Inspector, found: Findings):
     page.click("document.querySelector('#span-errors')")
     page.choose("document.querySelector('#span-kind')", "agent")
     page.until("parseInt(document.querySelector('#span-found').innerText) < 1000")
+    rows = "[...document.querySelectorAll('#span-list [role=option]')].map((row) => row.innerText)"
+    page.until(f"{rows}.some((row) => row) && {rows}.every((row) => row.startsWith('agent'))")
     page.choose("document.querySelector('#span-kind')", "")
     page.choose("document.querySelector('#span-scale')", "all")
     page.choose("document.querySelector('#span-scale')", "trace")
