@@ -4,11 +4,11 @@ use crate::places::SharedStore;
 use crate::script::Script;
 use crate::setting::Setting;
 use crate::worker::{OPENS, say};
+use futures_util::future::BoxFuture;
 use std::error::Error;
 use std::path::Path;
 use std::sync::Arc;
 use tool_adapters::agent::{AgentLoop, Decision, OpenAgentError};
-use tool_core::Runtime;
 use tool_core::session::DurableSteps;
 
 pub type Failure = Box<dyn Error + Send + Sync>;
@@ -42,16 +42,24 @@ pub trait TestedEngine: Sized + 'static {
     async fn serve(place: &str, setting: Setting, store: impl SharedStore) -> Result<(), Failure>;
 }
 
-/// Opens the conversation in a function that an engine runs.
-pub async fn open(
+/// Opens a conversation in a function that an engine runs.
+type Opening = BoxFuture<'static, Result<AgentLoop<Script>, OpenAgentError>>;
+
+/// Returns what opens the conversation of a worker.
+pub fn opening<S: SharedStore>(
     setting: Setting,
-    runtime: Runtime,
-    store: impl SharedStore,
-    steps: Arc<dyn DurableSteps>,
-    conversation: String,
-) -> Result<AgentLoop<Script>, OpenAgentError> {
-    assert_eq!(conversation, setting.id, "the worker has one conversation");
-    say(OPENS);
-    let session = move || setting.session(&runtime);
-    AgentLoop::open_durable(steps, store, conversation, session, Script).await
+    store: S,
+) -> impl Fn(Arc<dyn DurableSteps>, String) -> Opening + Send + Sync + 'static {
+    let runtime = setting.runtime(store.clone());
+    move |steps, conversation| {
+        let setting = setting.clone();
+        let runtime = runtime.clone();
+        let store = store.clone();
+        Box::pin(async move {
+            assert_eq!(conversation, setting.id, "the worker has one conversation");
+            say(OPENS);
+            let session = move || setting.session(&runtime);
+            AgentLoop::open_durable(steps, store, conversation, session, Script).await
+        })
+    }
 }

@@ -1,6 +1,6 @@
 //! DBOS, whose workers and clients meet in PostgreSQL.
 
-use crate::engine::{Failure, TestedEngine, open};
+use crate::engine::{Failure, TestedEngine, opening};
 use crate::places::{SharedStore, server};
 use crate::setting::Setting;
 use std::path::Path;
@@ -71,16 +71,7 @@ impl TestedEngine for Dbos {
 
     async fn serve(place: &str, setting: Setting, store: impl SharedStore) -> Result<(), Failure> {
         let url = server(URL).ok_or("expected a database")?;
-        let runtime = setting.runtime(store.clone());
-        let agent = DurableAgent::new(move |steps, conversation| {
-            open(
-                setting.clone(),
-                runtime.clone(),
-                store.clone(),
-                steps,
-                conversation,
-            )
-        });
+        let agent = DurableAgent::new(opening(setting, store));
         let engine = DBOS::new(config(place, &url));
         agent.launch(&engine).await?;
         std::future::pending().await

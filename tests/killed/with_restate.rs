@@ -1,6 +1,6 @@
 //! Restate, whose server calls the worker.
 
-use crate::engine::{Failure, TestedEngine, open};
+use crate::engine::{Failure, TestedEngine, opening};
 use crate::places::SharedStore;
 use crate::restate_server::{RestateServer, free_address};
 use crate::setting::Setting;
@@ -70,16 +70,7 @@ impl TestedEngine for Restate {
     }
 
     async fn serve(place: &str, setting: Setting, store: impl SharedStore) -> Result<(), Failure> {
-        let runtime = setting.runtime(store.clone());
-        let agent = DurableAgent::new(move |steps, conversation| {
-            open(
-                setting.clone(),
-                runtime.clone(),
-                store.clone(),
-                steps,
-                conversation,
-            )
-        });
+        let agent = DurableAgent::new(opening(setting, store));
         let server = HttpServer::new(Endpoint::builder().bind(agent).build());
         server.listen_and_serve(place.parse()?).await;
         Ok(())

@@ -10,6 +10,8 @@ mod conversations;
 mod dbos;
 #[path = "../../../../examples/durable/engine.rs"]
 mod engine;
+#[path = "../../../tests/durable/remind.rs"]
+mod remind;
 mod steps;
 #[path = "../../../../examples/durable/worker.rs"]
 mod worker;

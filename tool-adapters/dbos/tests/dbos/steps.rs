@@ -1,5 +1,6 @@
 //! The steps of workflows of one's own, and what becomes of those that fail.
 
+use crate::remind::remind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
@@ -7,7 +8,7 @@ use tokio::time::timeout;
 use tool_adapters::dbos::sdk::{self as dbos, ClientConfig, Config, DBOS, EngineOnly};
 use tool_adapters::dbos::{Conversations, Retries, with_steps};
 use tool_core::ToolError;
-use tool_core::session::{Decision, DurableSteps, record};
+use tool_core::session::{Decision, DurableSteps};
 use tool_core::testing::skip;
 
 const LIMIT: Duration = Duration::from_secs(90);
@@ -50,18 +51,6 @@ where
     let handle = engine.retrieve_workflow(id)?;
     let result = timeout(LIMIT, handle.result()).await;
     result.expect("it ends in time")
-}
-
-/// Waits for an answer that does not come.
-async fn remind(steps: &dyn DurableSteps) -> Result<String, ToolError> {
-    let asked = steps.now().await?;
-    let answer = steps.signal("answer", Duration::from_millis(50)).await?;
-    steps.sleep(Duration::from_millis(50)).await?;
-    let now = steps.now().await?;
-    let waited = now.duration_since(asked).unwrap_or_default() >= Duration::from_millis(100);
-    let id = steps.random_id().await?;
-    let length = record(steps, "length", async { Ok(id.len()) }).await?;
-    Ok(format!("{answer:?} {waited} {}", length > 8))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

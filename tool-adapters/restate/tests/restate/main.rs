@@ -8,6 +8,8 @@ mod bank;
 mod conversations;
 #[path = "../../../../examples/durable/engine.rs"]
 mod engine;
+#[path = "../../../tests/durable/remind.rs"]
+mod remind;
 #[path = "../../../../examples/durable/restate.rs"]
 mod restate;
 #[path = "../../../../examples/durable/server.rs"]

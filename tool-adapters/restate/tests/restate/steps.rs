@@ -1,6 +1,7 @@
 //! The steps of an object of one's own.
 
 use crate::engine::Failure;
+use crate::remind::remind;
 use crate::server::{RestateServer, free_address};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,8 +12,7 @@ use tool_adapters::restate::sdk::prelude::{
     Endpoint, HandlerResult, HttpServer, IntoServiceDefinition, ObjectContext, ServiceOptions,
 };
 use tool_adapters::restate::{EarlierRuns, with_steps};
-use tool_core::ToolError;
-use tool_core::session::{DurableSteps, record};
+use tool_core::session::DurableSteps;
 use tool_core::testing::skip;
 
 #[derive(Default)]
@@ -25,24 +25,13 @@ impl Reminder {
     #[handler]
     async fn message(&self, ctx: ObjectContext<'_>, guest: String) -> HandlerResult<String> {
         let remind = move |steps: Arc<dyn DurableSteps>| async move {
-            remind(&*steps, &guest)
-                .await
+            let reminded = remind(&*steps).await;
+            reminded
+                .map(|text| format!("{guest} {text}"))
                 .map_err(|error| error.to_string())
         };
         with_steps(&ctx, &self.earlier, remind).await
     }
-}
-
-/// Waits for an answer that does not come.
-async fn remind(steps: &dyn DurableSteps, guest: &str) -> Result<String, ToolError> {
-    let asked = steps.now().await?;
-    let answer = steps.signal("answer", Duration::from_millis(50)).await?;
-    steps.sleep(Duration::from_millis(50)).await?;
-    let now = steps.now().await?;
-    let waited = now.duration_since(asked).unwrap_or_default() >= Duration::from_millis(100);
-    let id = steps.random_id().await?;
-    let length = record(steps, "length", async { Ok(id.len()) }).await?;
-    Ok(format!("{guest} {answer:?} {waited} {}", length > 8))
 }
 
 /// An object with a step that takes longer than Restate waits.

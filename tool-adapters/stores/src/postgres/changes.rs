@@ -3,7 +3,7 @@
 //! All readers of a store share one connection that listens. The store notifies itself, too, to find
 //! out whether that arrives: a pooler in transaction mode takes LISTEN and passes nothing on.
 
-use crate::random::random_number;
+use crate::random::{random_number, random_share};
 use crate::sql::values::{original_id, unsigned};
 use crate::sql::{Param, SqlDatabase, SqlError, SqlRow, number};
 use parking_lot::Mutex;
@@ -454,10 +454,7 @@ impl Notification {
 
 /// Returns half to one and a half of a pause, so that processes do not come back all at once.
 fn jittered(pause: Duration) -> Duration {
-    let mut byte = [128];
-    // Without random bytes, the pause is as it is.
-    _ = getrandom::fill(&mut byte);
-    pause.mul_f64(0.5 + f64::from(byte[0]) / 255.0)
+    pause.mul_f64(0.5 + random_share())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The connection of a store: its links, made again after a pause when they break, and what is sent
 //! again over them.
 
-use crate::random::random_number;
+use crate::random::random_share;
 use crate::redis::address::Address;
 use crate::redis::link::{Certificates, Endpoint, Link, is_not_executed};
 use crate::redis::script::ScriptCall;
@@ -118,9 +118,7 @@ fn pause_after(others: u32, [first, longest]: [Duration; 2]) -> Duration {
 /// Returns a time between the half of this one and all of it, so that processes do not come back
 /// all at once.
 fn jittered(time: Duration) -> Duration {
-    let random = random_number().unwrap_or_default() % 1_000;
-    let share = u32::try_from(random).unwrap_or_default();
-    time / 2 + time / 2 * share / 1_000
+    time.mul_f64(0.5 + random_share() / 2.0)
 }
 
 impl Lane {

@@ -7,6 +7,8 @@ mod faults;
 mod killed;
 mod manual_changes;
 mod opening;
+#[path = "../../../tests/support/own_server.rs"]
+mod own_server;
 #[allow(dead_code)] // the tests of sessions use the rest
 #[path = "../databases/pooler.rs"]
 mod pooler;

@@ -8,6 +8,8 @@ mod histories;
 mod journals;
 mod killed;
 mod lists;
+#[path = "../../../tests/support/own_server.rs"]
+mod own_server;
 mod pooler;
 mod restart;
 #[allow(dead_code)] // the tests of agents use the rest

@@ -1,50 +1,16 @@
 //! `PgBouncer` in transaction mode before the server that `POSTGRES_URL` names, and a database behind it for each test.
 
+use crate::own_server::OwnServer;
 use crate::server;
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 use tool_adapters::stores::PostgresStore;
 
-/// A pooler that ends with this process, which closes its input.
-struct Pooler {
-    url: String,
-    _process: Child,
-}
-
-static POOLER: LazyLock<Result<Pooler, String>> = LazyLock::new(Pooler::start);
-
-impl Pooler {
-    fn start() -> Result<Self, String> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/pgbouncer");
-        let server = server::url().unwrap_or_default();
-        let mut process = Command::new(script)
-            .arg(server)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| error.to_string())?;
-        let mut url = String::new();
-        let output = process.stdout.take().expect("its output");
-        BufReader::new(output)
-            .read_line(&mut url)
-            .map_err(|error| error.to_string())?;
-        if url.is_empty() {
-            let mut reason = String::new();
-            let errors = process.stderr.take().expect("its errors");
-            _ = BufReader::new(errors).read_to_string(&mut reason);
-            return Err(format!("no pooler: {}", reason.trim()));
-        }
-        Ok(Self {
-            url: url.trim().to_owned(),
-            _process: process,
-        })
-    }
-}
+static POOLER: LazyLock<Result<OwnServer, String>> = LazyLock::new(|| {
+    let server = server::url().unwrap_or_default();
+    OwnServer::start("pgbouncer", &[&server])
+});
 
 /// A database of one test behind the pooler, which is dropped with this value. The pooler passes no search path on, so
 /// that a schema is not enough.

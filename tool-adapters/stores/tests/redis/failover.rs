@@ -1,7 +1,7 @@
 //! Primaries that die under load. The figures are printed: `cargo test --test redis failover --
 //! --nocapture`.
 
-use crate::server::{self, OwnServers};
+use crate::server;
 use std::fmt;
 use std::process::Command;
 use std::sync::Arc;
@@ -227,7 +227,7 @@ async fn fail_over(store: RedisStore, prefix: &str, primary: &Primary) -> Failov
 /// One after the other, each at a primary that has its replicas still.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn killed_primary_is_back_and_forgets_nothing_confirmed() {
-    let Some(cluster) = server::or_skip(OwnServers::cluster(REPLICAS)) else {
+    let Some(cluster) = server::or_skip(server::own_cluster(REPLICAS)) else {
         return;
     };
     for replicas in [0, 1] {
@@ -275,7 +275,7 @@ async fn hung_primary_is_replaced(store: RedisStore, prefix: &str, primary: &Pri
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sentinels_name_another_primary_when_one_dies() {
-    let Some(servers) = server::or_skip(OwnServers::sentinels()) else {
+    let Some(servers) = server::or_skip(server::own_sentinels()) else {
         return;
     };
     let store = RedisStore::builder(&servers.url)

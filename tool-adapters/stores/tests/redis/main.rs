@@ -8,6 +8,8 @@ mod failover;
 mod faults;
 mod histories;
 mod journal;
+#[path = "../../../tests/support/own_server.rs"]
+mod own_server;
 mod processes;
 mod relay;
 mod runtime;

@@ -1,56 +1,20 @@
 //! The servers of the tests, and answers without them.
 
+use crate::own_server::OwnServer;
 pub(crate) use crate::shared_server::{prefix, url};
 use redis::cluster::ClusterClient;
 use redis::{Client, Cmd, FromRedisValue};
-use std::io::{BufRead, BufReader, Read};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
 
-/// Servers that end with this process, which closes the input of the script that has started them.
-pub(crate) struct OwnServers {
-    pub(crate) url: String,
-    _process: Child,
+/// Starts a cluster of three primaries with so many replicas each.
+pub(crate) fn own_cluster(replicas: u8) -> Result<OwnServer, String> {
+    OwnServer::start("redis-cluster", &["cluster", &replicas.to_string()])
 }
 
-impl OwnServers {
-    /// Starts a cluster of three primaries with so many replicas each.
-    pub(crate) fn cluster(replicas: u8) -> Result<Self, String> {
-        Self::start(&["cluster", &replicas.to_string()])
-    }
-
-    /// Starts a primary, its replica, and three sentinels.
-    pub(crate) fn sentinels() -> Result<Self, String> {
-        Self::start(&["sentinels"])
-    }
-
-    fn start(what: &[&str]) -> Result<Self, String> {
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.ci/redis-cluster");
-        let mut process = Command::new(script)
-            .args(what)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .map_err(|error| error.to_string())?;
-        let mut url = String::new();
-        let output = process.stdout.take().expect("its output");
-        BufReader::new(output)
-            .read_line(&mut url)
-            .map_err(|error| error.to_string())?;
-        if url.is_empty() {
-            let mut reason = String::new();
-            let errors = process.stderr.take().expect("its errors");
-            _ = BufReader::new(errors).read_to_string(&mut reason);
-            return Err(format!("no {what:?} of Redis: {}", reason.trim()));
-        }
-        Ok(Self {
-            url: url.trim().to_owned(),
-            _process: process,
-        })
-    }
+/// Starts a primary, its replica, and three sentinels.
+pub(crate) fn own_sentinels() -> Result<OwnServer, String> {
+    OwnServer::start("redis-cluster", &["sentinels"])
 }
 
 /// Skips the test if the servers cannot be had.
@@ -66,7 +30,7 @@ pub(crate) fn or_skip<T>(servers: Result<T, impl std::fmt::Display>) -> Option<T
 
 /// Returns the URL of a cluster that all tests share. Skips the test if there can be none.
 pub(crate) fn cluster_url() -> Option<String> {
-    static CLUSTER: LazyLock<Result<OwnServers, String>> = LazyLock::new(|| OwnServers::cluster(1));
+    static CLUSTER: LazyLock<Result<OwnServer, String>> = LazyLock::new(|| own_cluster(1));
     or_skip(CLUSTER.as_ref()).map(|cluster| cluster.url.clone())
 }
 
