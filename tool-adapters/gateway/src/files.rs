@@ -28,16 +28,16 @@ pub struct GatewayFiles {
 #[non_exhaustive]
 pub enum GatewayError {
     /// The files have these problems. Each names the file, the place in it, and what is expected.
-    #[error("{}", Lines(.0))]
+    #[error("{}", ProblemLines(.0))]
     Invalid(Vec<String>),
     /// A part of the gateway cannot start, such as its audit log or its store.
     #[error("{0}")]
     Start(String),
 }
 
-struct Lines<'a>(&'a [String]);
+struct ProblemLines<'a>(&'a [String]);
 
-impl fmt::Display for Lines<'_> {
+impl fmt::Display for ProblemLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, line) in self.0.iter().enumerate() {
             let separator = if at == 0 { "" } else { "\n" };

@@ -339,7 +339,7 @@ impl Writer {
             Durability::None
         })?;
         let mut answers = Vec::with_capacity(requests.len());
-        let mut tables = Tables::open(&transaction, self.run)?;
+        let mut tables = JournalTables::open(&transaction, self.run)?;
         tables.prune(self.cutoff(), prune)?;
         for request in requests {
             self.number += 1;
@@ -362,14 +362,14 @@ impl Writer {
 }
 
 /// The tables, open in a transaction.
-struct Tables<'t> {
+struct JournalTables<'t> {
     calls: Table<'t, CallKey<'static>, (i64, u64, &'static str)>,
     responses: Table<'t, CallKey<'static>, &'static str>,
     ages: Table<'t, (i64, &'static str, &'static str, u64), ()>,
     run: u64,
 }
 
-impl<'t> Tables<'t> {
+impl<'t> JournalTables<'t> {
     fn open(transaction: &'t WriteTransaction, run: u64) -> Result<Self, TableError> {
         let (calls, responses) = (
             transaction.open_table(CALLS)?,

@@ -388,7 +388,7 @@ impl<'a, T: Send + 'static> Ask<'a, T> {
         let answer = (self.start)(ctx, self.key)?;
         let (questions, limits) = (ctx.questions(), ctx.question_limits());
         let _place = session
-            .map(|session| Place::take(session, questions, &limits))
+            .map(|session| SessionQuestion::take(session, questions, &limits))
             .transpose()?;
         wait(
             ctx,
@@ -436,10 +436,10 @@ async fn wait<T>(
     }
 }
 
-/// The place of a question among those of its session that wait.
-struct Place(Arc<dyn SessionHandle>);
+/// A question that counts among those of its session that wait, until it is dropped.
+struct SessionQuestion(Arc<dyn SessionHandle>);
 
-impl Place {
+impl SessionQuestion {
     fn take(
         session: Arc<dyn SessionHandle>,
         questions: &CallQuestions,
@@ -464,7 +464,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SessionQuestion {
     fn drop(&mut self) {
         self.0.waiting_questions().fetch_sub(1, Ordering::SeqCst);
     }

@@ -54,7 +54,7 @@ const BRACKET: &str = "a closing bracket too many";
 pub(crate) fn repair(text: &str) -> Option<RepairedJson> {
     let start = text.find('{')?;
     let (before, object) = text.split_at(start);
-    let mut reader = Reader {
+    let mut reader = LenientReader {
         rest: object,
         json: String::with_capacity(text.len()),
         changes: Vec::new(),
@@ -85,7 +85,7 @@ fn is_around_object(before: &str, after: &str) -> bool {
     is_prose(before) && is_prose(after) && !is_continued && !is_open
 }
 
-struct Reader<'a> {
+struct LenientReader<'a> {
     /// The text that was not read yet.
     rest: &'a str,
     /// The JSON of what was read.
@@ -108,7 +108,7 @@ enum ValueKind {
     Other,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> LenientReader<'a> {
     fn note(&mut self, change: &'static str) {
         if !self.changes.contains(&change) {
             self.changes.push(change);

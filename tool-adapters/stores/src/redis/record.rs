@@ -53,7 +53,7 @@ pub struct RedisRecord {
     member: String,
     /// The bytes that the session's calls may take.
     call_bytes: usize,
-    copy: Mutex<SessionCopy>,
+    copy: Mutex<RecordCopy>,
 }
 
 /// The keys of a session's principal, which may be on another server than the session.
@@ -629,7 +629,7 @@ impl FromRedisValue for SessionUpdate {
 /// A copy of the parts of a session that are read without waiting. Answers may arrive in another
 /// order than the server gave them, so that older updates change nothing.
 #[derive(Default)]
-struct SessionCopy {
+struct RecordCopy {
     turn: u64,
     mode: Mode,
     state: Arc<SessionState>,
@@ -638,7 +638,7 @@ struct SessionCopy {
     audit: VecDeque<AuditEntry>,
 }
 
-impl SessionCopy {
+impl RecordCopy {
     fn apply(&mut self, update: SessionUpdate) -> Result<(), StoreError> {
         self.turn = self.turn.max(update.turn);
         if let Some(fields) = update.state

@@ -42,7 +42,7 @@ impl History {
     ///
     /// As [`from_json`](Self::from_json).
     pub fn from_json_within(json: &str, limits: HistoryLimits) -> Result<Self, HistoryError> {
-        read(json, limits, Reader::history)
+        read(json, limits, HistoryReader::history)
     }
 }
 
@@ -53,7 +53,7 @@ impl Message {
     ///
     /// The text is no message, or it exceeds a limit. The error lists every problem with its place.
     pub fn from_json(json: &str) -> Result<Self, HistoryError> {
-        read(json, HistoryLimits::default(), Reader::message)
+        read(json, HistoryLimits::default(), HistoryReader::message)
     }
 }
 
@@ -75,7 +75,7 @@ impl<'de> Deserialize<'de> for Message {
 impl<'de> Deserialize<'de> for UserMessage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let RawText(json) = RawText::deserialize(deserializer)?;
-        read(&json, HistoryLimits::default(), Reader::content).map_err(D::Error::custom)
+        read(&json, HistoryLimits::default(), HistoryReader::content).map_err(D::Error::custom)
     }
 }
 
@@ -83,14 +83,14 @@ impl<'de> Deserialize<'de> for UserMessage {
 fn read<T>(
     json: &str,
     limits: HistoryLimits,
-    read: impl FnOnce(&mut Reader, &RawValue, &Path<'_>) -> Option<T>,
+    read: impl FnOnce(&mut HistoryReader, &RawValue, &Path<'_>) -> Option<T>,
 ) -> Result<T, HistoryError> {
     check_size(json, limits).map_err(HistoryError::of)?;
     let raw = serde_json::from_str::<&RawValue>(json).map_err(|error| {
         let problem = Problem::new("", "JSON", format!("another text: {error}"));
         HistoryError::of(problem)
     })?;
-    let mut reader = Reader {
+    let mut reader = HistoryReader {
         limits,
         problems: FoundProblems::default(),
     };
@@ -119,12 +119,12 @@ fn check_size(json: &str, limits: HistoryLimits) -> Result<(), Problem> {
     Ok(())
 }
 
-struct Reader {
+struct HistoryReader {
     limits: HistoryLimits,
     problems: FoundProblems,
 }
 
-impl Reader {
+impl HistoryReader {
     fn history(&mut self, raw: &RawValue, at: &Path<'_>) -> Option<History> {
         let members = self.object(raw, at)?;
         self.version(&members, at)?;
@@ -287,7 +287,7 @@ impl Reader {
 }
 
 /// # Values of any kind
-impl Reader {
+impl HistoryReader {
     fn object<'a>(&mut self, raw: &'a RawValue, at: &Path<'_>) -> Option<RawObject<'a>> {
         let members = serde_json::from_str(raw.get()).ok();
         if members.is_none() {

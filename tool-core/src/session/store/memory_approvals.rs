@@ -13,11 +13,11 @@ use tokio::time::Instant;
 /// The calls of one session that wait for approval, and its grants.
 #[derive(Default)]
 pub(crate) struct SessionApprovals {
-    calls: HashMap<String, WaitingCall>,
+    calls: HashMap<String, StoredCall>,
     grants: Vec<KeptGrant>,
 }
 
-struct WaitingCall {
+struct StoredCall {
     expires: Instant,
     call: PendingCall,
 }
@@ -37,7 +37,7 @@ impl SessionApprovals {
         if let Some(limit) = request.exceeds(self.calls.values().map(|waiting| &waiting.call)) {
             return ApprovalVerdict::Full(limit);
         }
-        let waiting = WaitingCall {
+        let waiting = StoredCall {
             expires: time::after(now, request.lifetime),
             call: request.call.clone(),
         };

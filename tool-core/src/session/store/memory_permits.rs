@@ -23,10 +23,10 @@ struct LimitsInUse {
 #[derive(Default)]
 struct UsedLimit {
     idle_at: u64,
-    places: Vec<Place>,
+    places: Vec<HeldPermit>,
 }
 
-struct Place {
+struct HeldPermit {
     holder: u128,
     ends: Instant,
 }
@@ -121,7 +121,7 @@ impl UsedLimit {
     /// Gives the call a place for its lease, in place of the one that it has.
     fn keep(&mut self, request: &PermitRequest<'_>, now: Instant) {
         self.places.retain(|place| place.holder != request.holder);
-        self.places.push(Place {
+        self.places.push(HeldPermit {
             holder: request.holder,
             ends: time::after(now, request.lease),
         });
