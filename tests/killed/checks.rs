@@ -17,10 +17,6 @@ use tool_core::{ErrorKind, Session, ToolCall};
 const UNKNOWN: &str = "unknown whether the call took effect";
 /// The words of the journal, in the answer to a call that an engine runs again.
 const UNKNOWN_BY_JOURNAL: &str = "unknown whether it took effect, and it was not run again";
-/// The words of a call that was admitted too often. An engine admits a call again that a kill has ended before it was recorded.
-const LOOP: &str = "Loop detected";
-/// The most calls of a step of the script.
-const AT_ONCE: u32 = 3;
 /// The words of a lost call that does no harm.
 const HARMLESS: &str = "call it again if you need it";
 /// The words of a payment that waits.
@@ -35,7 +31,6 @@ enum Outcome {
     Unknown,
     Harmless,
     Waits,
-    Loop,
     Other,
 }
 
@@ -44,7 +39,6 @@ impl Outcome {
         match () {
             () if !is_error => Self::Done,
             () if text.contains(UNKNOWN) || text.contains(UNKNOWN_BY_JOURNAL) => Self::Unknown,
-            () if text.contains(LOOP) => Self::Loop,
             () if text.contains(HARMLESS) => Self::Harmless,
             () if text.contains(WAITS) => Self::Waits,
             () => Self::Other,
@@ -59,7 +53,7 @@ pub struct Finding<'a> {
     outcomes: HashMap<String, Outcome>,
     /// The notes about the payment, the oldest first.
     notes: Vec<String>,
-    /// The kills after which an engine has run calls again: those that do no harm, and those that were charged and had not begun.
+    /// The kills after which an engine may have run a call again that does no harm.
     reruns: u32,
     problems: Vec<String>,
 }
@@ -150,7 +144,6 @@ impl<'a> Finding<'a> {
             if tool_of(&id) == "find" {
                 tally.done += u32::from(outcome == Outcome::Done);
                 tally.harmless += u32::from(outcome == Outcome::Harmless);
-                self.check_loop(&id, outcome, 0, tally);
                 continue;
             }
             let count = effects.count(&id);
@@ -176,26 +169,12 @@ impl<'a> Finding<'a> {
                         format!("`{id}` is shown as one without harm")
                     });
                 }
-                Outcome::Loop => self.check_loop(&id, outcome, count, tally),
                 Outcome::Waits | Outcome::Other => self
                     .problems
                     .push(format!("`{id}` is shown as {outcome:?}")),
             }
         }
         self.effects = effects;
-    }
-
-    /// Checks that a call which was refused as a loop was run again by an engine, and has had no effect unless it does no harm.
-    fn check_loop(&mut self, id: &str, outcome: Outcome, effects: usize, tally: &mut Tally) {
-        if outcome != Outcome::Loop {
-            return;
-        }
-        tally.loops += 1;
-        let does_no_harm = matches!(tool_of(id), "find" | "file");
-        self.expect(self.reruns > 0, || format!("`{id}` is no loop"));
-        self.expect(effects == 0 || does_no_harm, || {
-            format!("`{id}` had its effect, and is shown as a loop")
-        });
     }
 
     /// Checks that the payment has run by one approval, or that the model knows that it may have.
@@ -227,14 +206,15 @@ impl<'a> Finding<'a> {
             let again = session.approve(token).await;
             let kind = again.error().map(|error| error.kind);
             let is_used_up = kind == Some(ErrorKind::NotFound);
-            // An engine asks the person again if a kill has ended the call before it was recorded. The other approval, and one
-            // whose call is UNKNOWN, is answered from the journal.
-            let is_answered = self.reruns > 0;
-            tally.answered_again += u32::from(!is_used_up && is_answered);
-            self.expect(is_used_up || is_answered, || {
+            // One whose call is UNKNOWN may be left, and is answered from the journal.
+            tally.answered_again += u32::from(!is_used_up);
+            self.expect(is_used_up || is_unknown, || {
                 format!("the approval is good for a second run: {kind:?}")
             });
         }
+        self.expect(tokens.len() <= 1, || {
+            format!("the person was asked {} times", tokens.len())
+        });
         let payments = Effects::read(&self.setting.folder).count(PAYMENT);
         self.expect(payments <= 1, || {
             format!("the payment has run {payments} times")
@@ -244,8 +224,7 @@ impl<'a> Finding<'a> {
         });
     }
 
-    /// Checks the actions that are left in a turn: what ran was charged, and nothing else but calls that may have run, and those
-    /// that an engine has run again.
+    /// Checks the actions that are left in a turn: what ran was charged, and nothing else but calls that may have run.
     pub fn check_budget(&mut self, turn: usize, left: u32) {
         let mut ran = 0;
         let mut may_have = 0;
@@ -253,8 +232,7 @@ impl<'a> Finding<'a> {
             let has_begun = self.effects.count(id) > 0;
             let outcome = self.outcomes.get(id);
             let is_lost = matches!(outcome, Some(Outcome::Unknown | Outcome::Harmless));
-            let times = u32::try_from(self.effects.count(id)).unwrap_or(u32::MAX);
-            ran += times;
+            ran += u32::from(has_begun);
             may_have += u32::from(!has_begun && is_lost);
         }
         // Each approval that was lost may have been charged.
@@ -264,7 +242,6 @@ impl<'a> Finding<'a> {
             .filter(|note| note.contains(UNKNOWN) || note.contains(UNKNOWN_BY_JOURNAL));
         let lost = u32::try_from(lost.count()).unwrap_or(u32::MAX);
         may_have += if turn == 0 { lost } else { 0 };
-        may_have += self.reruns * AT_ONCE;
         let spent = ACTIONS - left;
         self.expect((ran..=ran + may_have).contains(&spent), || {
             format!(

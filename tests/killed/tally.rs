@@ -22,8 +22,6 @@ pub struct Tally {
     pub approvals_unknown: u32,
     /// The costs that a killed process has not charged.
     pub costs_lost: u32,
-    /// The calls that an engine has run again so often that they were refused as loops.
-    pub loops: u32,
     /// The approvals that were left after the conversation, and were answered from the journal.
     pub answered_again: u32,
     /// The points at which processes have ended themselves.
@@ -31,8 +29,8 @@ pub struct Tally {
 }
 
 /// The columns of the table.
-pub const HEAD: &str = "| store | kills | processes | conversations | done | UNKNOWN, had its effect | UNKNOWN, had none | harmless, lost | approved and run | approvals UNKNOWN | costs not charged | refused as loops | approvals answered again |\n\
-     |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
+pub const HEAD: &str = "| store | kills | processes | conversations | done | UNKNOWN, had its effect | UNKNOWN, had none | harmless, lost | approved and run | approvals UNKNOWN | costs not charged | approvals answered again |\n\
+     |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|";
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,7 +45,6 @@ impl fmt::Display for Tally {
             self.approved,
             self.approvals_unknown,
             self.costs_lost,
-            self.loops,
             self.answered_again,
         ];
         let cells = numbers.map(|number| number.to_string());

@@ -10,6 +10,7 @@ The account `ada` has the messages of `MESSAGES`; `bob` has none.
 
 import getpass
 import grp
+import imaplib
 import json
 import os
 import pathlib
@@ -17,6 +18,7 @@ import pwd
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -111,13 +113,26 @@ def start(place: pathlib.Path, secure: bool) -> tuple[subprocess.Popen, dict]:
     return subprocess.Popen([program, "-F", "-c", place / "config"], stdout=subprocess.DEVNULL), ports
 
 
+def counted(port: int) -> int:
+    """Returns the messages that the server counts in ada's inbox."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with imaplib.IMAP4_SSL("127.0.0.1", port, ssl_context=context, timeout=5) as imap:
+        # `login` of imaplib takes no password beyond ASCII.
+        imap.authenticate("PLAIN", lambda _: f"\0ada\0{PASSWORD}".encode())
+        _, [count] = imap.select("INBOX", readonly=True)
+        return int(count)
+
+
 def wait_for(port: int, place: pathlib.Path) -> None:
+    """Waits until the server has read the mail. While one login reads a folder for the first time, another finds it empty."""
     for _ in range(100):
         try:
-            socket.create_connection(("127.0.0.1", port), 1).close()
-            return
-        except OSError:
-            time.sleep(0.1)
+            if counted(port) == len(MESSAGES):
+                return
+        except (OSError, imaplib.IMAP4.error):
+            pass
+        time.sleep(0.1)
     raise SystemExit(f"dovecot does not answer:\n{(place / 'log').read_text() if (place / 'log').exists() else ''}")
 
 

@@ -45,6 +45,8 @@ struct ToolCallOptions {
     cancellation: Option<Cancellation>,
     /// The number of tools above the call.
     depth: u32,
+    /// True for a call that an engine makes again after a crash.
+    is_step: bool,
 }
 
 /// The token of a host that may cancel the call. Calls with different tokens are equal.
@@ -269,6 +271,17 @@ impl ToolCall {
     pub(crate) fn at_depth(mut self, depth: u32) -> Self {
         self.options.get_or_insert_default().depth = depth;
         self
+    }
+
+    /// Marks a call that an engine makes again if the process ends before its response is recorded.
+    pub(crate) fn in_step(mut self) -> Self {
+        self.options.get_or_insert_default().is_step = true;
+        self
+    }
+
+    /// Returns true if an engine makes the call again after a crash.
+    pub(crate) fn is_step(&self) -> bool {
+        self.options.as_ref().is_some_and(|options| options.is_step)
     }
 
     /// Returns the number of tools above the call.

@@ -917,6 +917,9 @@ impl<'a> OpenStep<'a> {
             if let Some(events) = events {
                 step_call.call = events.begin(&step_call.call);
             }
+            if self.steps.is_some() {
+                step_call.call = step_call.call.in_step();
+            }
             places.push(place);
             to_run.push(step_call);
         }

@@ -303,6 +303,8 @@ const ALIAS: &str = "tool-core alias 1";
 const SEAL: &str = "tool-core seal 1";
 /// Separates the proofs of grants from them.
 const GRANT: &str = "tool-core grant 1";
+/// Separates the ids of calls that an engine makes again from them.
+const STEP: &str = "tool-core step 1";
 /// Separates the proofs of the journal's entries from them.
 const JOURNAL: &str = "tool-core journal 1";
 
@@ -418,6 +420,13 @@ impl Signer {
     /// Returns true if this is the proof of what the journal keeps.
     pub(crate) fn proves_journal(&self, proof: &str, parts: &[&str]) -> bool {
         self.proves(JOURNAL, proof, parts)
+    }
+
+    /// Returns the id under which a call waits that an engine may make again, whose parts are texts.
+    /// Each run has the same, so that a person is asked once.
+    pub(crate) fn step_id(&self, parts: &[&str]) -> String {
+        let proof = self.proof_of_parts(STEP, parts).finalize().into_bytes();
+        hex(proof.get(..ID / 2).unwrap_or_default())
     }
 
     fn proves(&self, purpose: &str, proof: &str, parts: &[&str]) -> bool {

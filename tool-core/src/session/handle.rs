@@ -141,7 +141,8 @@ impl Session {
         call: ToolCall,
     ) -> ToolResponse {
         let calling = async {
-            let response = make_in_step(&self.0, &call, self.call(call.clone())).await?;
+            let response = self.call(call.clone().in_step());
+            let response = make_in_step(&self.0, &call, response).await?;
             Ok(RecordedResponse::unrecorded(response))
         };
         record_response(steps, &call, calling).await.response

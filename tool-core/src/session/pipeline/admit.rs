@@ -10,7 +10,9 @@ use crate::session::pipeline::passage::Passage;
 use crate::session::pipeline::refund::{RefundGuard, refund_of};
 use crate::session::policy::Policy;
 use crate::session::running::RunningGuard;
-use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, StoreError, Verdict};
+use crate::session::store::{
+    Admission, BudgetLimit, CallRun, Charge, Refusal, StoreError, Verdict,
+};
 use crate::session::timer;
 use crate::time::CallInstant;
 use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
@@ -179,6 +181,7 @@ impl<'a> AdmissionGate<'a> {
             self.call.tool,
             arguments,
             charge,
+            self.call.call_run(),
             self.call.began,
         )
     }
@@ -209,7 +212,8 @@ impl<'a> AdmissionGate<'a> {
                 }
             }
             Some(Deferral::Admitted) | None => {
-                let refund = RefundGuard::new(call.session, call.tool, self.turn());
+                let refund =
+                    RefundGuard::new(call.session, call.tool, self.turn(), call.call_run());
                 Ok(Admitted::Runs(refund))
             }
         }
@@ -229,7 +233,7 @@ impl<'a> AdmissionGate<'a> {
     /// run.
     pub(crate) async fn without_context(&self, error: ToolError) -> ToolResponse {
         let call = self.call;
-        RefundGuard::new(call.session, call.tool, self.turn())
+        RefundGuard::new(call.session, call.tool, self.turn(), call.call_run())
             .refund(call.meter.as_deref())
             .await;
         call.responses().fail(error)
@@ -250,7 +254,13 @@ impl<'a> AdmissionGate<'a> {
             return self.charge(text, Charge::Approved).await;
         };
         self.apply(Ok(verdict), Charge::Approved)?;
-        Ok(RefundGuard::new(call.session, call.tool, self.turn()))
+        let turn = self.turn();
+        Ok(RefundGuard::new(
+            call.session,
+            call.tool,
+            turn,
+            call.call_run(),
+        ))
     }
 
     /// Asks the store to charge a call. The question runs in its own task, so that a charge is
@@ -262,11 +272,13 @@ impl<'a> AdmissionGate<'a> {
         let text = text.to_owned();
         let mode = call.mode;
         let began = call.began;
+        let run = call.call_run();
         let asked = tokio::spawn(
             async move {
                 let arguments =
                     Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
-                let admission = admission(session.policy_of(mode), &tool, arguments, charge, began);
+                let policy = session.policy_of(mode);
+                let admission = admission(policy, &tool, arguments, charge, run, began);
                 // The amounts of earlier calls have to be charged first, or the caps would not
                 // count them.
                 let settled =
@@ -284,13 +296,13 @@ impl<'a> AdmissionGate<'a> {
                     }
                     _ => None,
                 };
-                (verdict, RefundGuard::new(&session, &tool, turn))
+                (verdict, RefundGuard::new(&session, &tool, turn, run))
             }
             .in_current_span(),
         );
         let Ok(asked) = timeout(call.policy.store_deadline, asked).await else {
             self.without_store(&StoreError::timeout())?;
-            return Ok(RefundGuard::new(call.session, call.tool, None));
+            return Ok(RefundGuard::new(call.session, call.tool, None, run));
         };
         let (verdict, refund) = asked.map_err(|error| ToolError::internal(error.to_string()))?;
         self.apply(verdict, charge)?;
@@ -314,10 +326,11 @@ impl<'a> AdmissionGate<'a> {
                     && let Err(running) = meter.admitted(turn, *left, self.call.request.depth() > 0)
                 {
                     // Over another store, the guard of the charge refunds it.
-                    self.call
-                        .session
-                        .record
-                        .settle_now(&refund_of(self.call.tool, turn));
+                    self.call.session.record.settle_now(&refund_of(
+                        self.call.tool,
+                        turn,
+                        self.call.call_run(),
+                    ));
                     return Err(running_costs(running));
                 }
                 self.turn.store(turn + 1, Ordering::Relaxed);
@@ -447,6 +460,7 @@ fn admission<'a>(
     tool: &'a FunctionTool,
     arguments: Fingerprint<'a>,
     charge: Charge,
+    run: Option<CallRun>,
     began: CallInstant,
 ) -> Admission<'a> {
     Admission {
@@ -458,6 +472,7 @@ fn admission<'a>(
         limits: policy.limits(),
         max_calls: tool.definition().max_calls(),
         caps: policy.caps(),
+        run,
         began,
     }
 }

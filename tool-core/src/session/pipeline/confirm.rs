@@ -266,18 +266,104 @@ pub(crate) async fn redeem(call: &GovernedCall<'_>) -> Result<(), ToolError> {
     }
 }
 
-/// Keeps the call for its approval, and answers `CONFIRMATION_REQUIRED` with a token for the host.
+/// Keeps the call for its approval, and answers `CONFIRMATION_REQUIRED` with a token for the host. A
+/// call that an engine makes again has one token, so that a person decides once.
 pub(crate) async fn request_approval(
     call: &GovernedCall<'_>,
     text: &str,
     reasons: Vec<ApprovalReason>,
 ) -> ToolResponse {
     let session = call.session;
+    let id = waiting_id(call, text);
+    let asked = match asked_earlier(call, &id).await {
+        Ok(Some(asked)) => asked,
+        Ok(None) => match keep_for_approval(call, id, text, reasons).await {
+            Ok(asked) => asked,
+            Err(response) => return *response,
+        },
+        Err(error) => return *not_asked(call, &error),
+    };
+    let AskedCall { pending, token } = asked;
+    let requests = &session.runtime.approvals;
+    let outcome = requests.add(session, &session.principal, &pending.id);
+    let lines = pending.argument_lines();
+    let confirmation = Confirmation {
+        token,
+        tool: pending.tool.clone(),
+        summary: summary_of(&pending.tool, &lines),
+        arguments: lines,
+        reasons: pending.reasons.clone(),
+        digest: pending.digest(),
+        expires_at: expiry_text(&pending),
+        outcome: PendingOutcome(Some(Arc::new(outcome))),
+    };
+    let message = format!(
+        "`{}` needs a person's approval, which was requested. It has not run; do not call it again. Its result will follow \
+         in a note that begins with `{}`; a text without this mark is not its result.",
+        pending.tool,
+        session.runtime.signer.mark(&pending.id)
+    );
+    let mut response = call.responses().fail(ToolError::new(
+        ErrorKind::ConfirmationRequired,
+        message,
+        false,
+    ));
+    response.optional_meta().confirmation = Some(confirmation);
+    response
+}
+
+/// A call that waits for approval, and its token.
+struct AskedCall {
+    pending: PendingCall,
+    token: String,
+}
+
+/// Returns the id under which the call waits.
+fn waiting_id(call: &GovernedCall<'_>, text: &str) -> String {
+    if !call.request.is_step() {
+        return fresh_id();
+    }
+    let session = call.session;
+    let key = session.journal_key();
+    let turn = session.record.turn().to_string();
+    let arguments = call.definition().approved_text(text);
+    let parts = [
+        &*key,
+        &turn,
+        call.request.id(),
+        call.tool.name(),
+        &arguments,
+    ];
+    session.runtime.signer.step_id(&parts)
+}
+
+/// Returns the call as an earlier run of its step has asked for it, if it still waits.
+async fn asked_earlier(call: &GovernedCall<'_>, id: &str) -> Result<Option<AskedCall>, StoreError> {
+    if !call.request.is_step() {
+        return Ok(None);
+    }
+    let session = call.session;
+    let Some(pending) = session.record.pending(id).await? else {
+        return Ok(None);
+    };
+    // One that was altered in the store is asked for anew.
+    let token = session.runtime.signer.sealed_token(&pending);
+    Ok(token.map(|token| AskedCall { pending, token }))
+}
+
+/// Keeps the call in the store until a person has decided.
+async fn keep_for_approval(
+    call: &GovernedCall<'_>,
+    id: String,
+    text: &str,
+    reasons: Vec<ApprovalReason>,
+) -> Result<AskedCall, Box<ToolResponse>> {
+    let session = call.session;
     let policy = call.policy;
     let lifetime = policy.confirmation_lifetime.min(CENTURY);
     let expires = jiff::Timestamp::now() + lifetime;
     let pending = PendingCall {
-        id: fresh_id(),
+        id,
         principal: session.principal.to_string(),
         agent: session.agent().to_owned(),
         session: session.id.to_string(),
@@ -297,50 +383,36 @@ pub(crate) async fn request_approval(
         seal: session.runtime.signer.seal(&token),
         ..pending
     };
+
     let request = ApprovalRequest::new(&pending, lifetime).limits(policy.approvals);
-    let outcome = match session.record.mint(&request).await {
-        Ok(ApprovalVerdict::Waits) => {
-            let requests = &session.runtime.approvals;
-            requests.add(session, &session.principal, &pending.id)
-        }
+    match session.record.mint(&request).await {
+        Ok(ApprovalVerdict::Waits) => Ok(AskedCall { pending, token }),
         Ok(ApprovalVerdict::Full(limit)) => {
-            return call.responses().fail(too_many(&policy.approvals, limit));
+            let error = too_many(&policy.approvals, limit);
+            Err(Box::new(call.responses().fail(error)))
         }
         Ok(ApprovalVerdict::Inactive) => {
             let mut response = call.responses().fail(session_over());
             response.optional_meta().session_is_lost = session.is_lost();
-            return response;
+            Err(Box::new(response))
         }
-        Err(error) => {
-            tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to keep a call for approval");
-            let message = "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
-            return call.responses().fail(ToolError::transient(message));
-        }
-    };
-    let lines = pending.argument_lines();
-    let confirmation = Confirmation {
-        token,
-        tool: pending.tool.clone(),
-        summary: summary_of(&pending.tool, &lines),
-        arguments: lines,
-        reasons: pending.reasons.clone(),
-        digest: pending.digest(),
-        expires_at: format!("{expires:.0}"),
-        outcome: PendingOutcome(Some(Arc::new(outcome))),
-    };
-    let message = format!(
-        "`{}` needs a person's approval, which was requested. It has not run; do not call it again. Its result will follow \
-         in a note that begins with `{}`; a text without this mark is not its result.",
-        pending.tool,
-        session.runtime.signer.mark(&pending.id)
-    );
-    let mut response = call.responses().fail(ToolError::new(
-        ErrorKind::ConfirmationRequired,
-        message,
-        false,
-    ));
-    response.optional_meta().confirmation = Some(confirmation);
-    response
+        Err(error) => Err(not_asked(call, &error)),
+    }
+}
+
+/// Answers a call for which no person can be asked, as the store is down.
+fn not_asked(call: &GovernedCall<'_>, error: &StoreError) -> Box<ToolResponse> {
+    let session = call.session.id.as_str().escape_debug();
+    tracing::error!(%session, %error, "failed to keep a call for approval");
+    let message = "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
+    Box::new(call.responses().fail(ToolError::transient(message)))
+}
+
+/// Returns the time at which a call that waits expires, in seconds.
+fn expiry_text(pending: &PendingCall) -> String {
+    let milliseconds = i64::try_from(pending.expires_at).unwrap_or(i64::MAX);
+    let expires = jiff::Timestamp::from_millisecond(milliseconds).unwrap_or(jiff::Timestamp::MAX);
+    format!("{expires:.0}")
 }
 
 /// Returns the error of a call that finds too many others waiting for approval.

@@ -5,13 +5,14 @@ use crate::call::asker::CallQuestions;
 use crate::call::context::CallContext;
 use crate::call::progress::Reporting;
 use crate::call::{ErrorKind, Mode, Progress, RunContext, ToolCall, ToolError, ToolResponse};
+use crate::session::approvals::random;
 use crate::session::audit::AuditedGrant;
 use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::policy::Policy;
 use crate::session::running::{RunningCall, RunningGuard};
-use crate::text;
+use crate::session::store::CallRun;
 use crate::time;
 use crate::time::CallInstant;
 use crate::tool::FunctionTool;
@@ -49,6 +50,8 @@ pub(crate) struct GovernedCall<'a> {
     pub(crate) has_run: AtomicBool,
     /// The grant that approved the call, or that was given with its approval.
     pub(crate) grant: OnceLock<Box<UsedGrant>>,
+    /// This run of a call that may come again.
+    pub(crate) call_run: OnceLock<CallRun>,
 }
 
 /// A grant that concerns a call.
@@ -146,6 +149,30 @@ impl<'a> GovernedCall<'a> {
         self.scope()
             .map_or(&self.progress, |scope| &scope.progress)
             .get()
+    }
+
+    /// Returns this run of a call that may come again: an engine makes it again after a crash, or a
+    /// person may send an approval twice.
+    #[inline]
+    pub(crate) fn call_run(&self) -> Option<CallRun> {
+        if self.request.approval().is_none() && !self.request.is_step() {
+            return None;
+        }
+        Some(*self.call_run.get_or_init(|| self.new_run()))
+    }
+
+    #[cold]
+    fn new_run(&self) -> CallRun {
+        let call = self.request;
+        let parts = match call.approval() {
+            Some(approval) => ["approval", &*approval.id, ""],
+            // A model may give another call the same id.
+            None => [call.id(), call.name(), call.arguments()],
+        };
+        CallRun {
+            call: half_digest(Sha256::new(), &parts),
+            run: u128::from_be_bytes(random()),
+        }
     }
 
     /// Returns true if no person is asked about the call: a person has approved it, or the session
@@ -346,13 +373,23 @@ pub(crate) fn idempotency_key(
     tool: &str,
     arguments: &str,
 ) -> String {
-    let mut hash = Sha256::new();
-    hash.update(session.record.incarnation().to_be_bytes());
+    let incarnation = session.record.incarnation().to_be_bytes();
+    let hash = Sha256::new().chain_update(incarnation);
     let turn = turn.to_string();
-    for part in [session.id.as_str(), &turn, tool, arguments] {
+    let parts = [session.id.as_str(), &turn, tool, arguments];
+    format!("{:032x}", half_digest(hash, &parts))
+}
+
+/// Adds texts to a hash, and returns the first half of its digest.
+fn half_digest(mut hash: Sha256, parts: &[&str]) -> u128 {
+    for part in parts {
         // The length goes first, so that no character can move from one part to the next.
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    text::hex(hash.finalize().get(..16).unwrap_or_default())
+    let digest = hash.finalize();
+    let (first_half, _) = digest.split_at(16);
+    first_half
+        .iter()
+        .fold(0, |number, byte| number << 8 | u128::from(*byte))
 }

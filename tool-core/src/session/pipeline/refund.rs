@@ -2,7 +2,7 @@
 
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::meter::CallMeter;
-use crate::session::store::Settlement;
+use crate::session::store::{CallRun, Settlement};
 use crate::tool::FunctionTool;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -17,15 +17,23 @@ pub(crate) struct RefundGuard {
     tool: FunctionTool,
     /// The turn in which the call was charged, until it runs or is refunded.
     turn: Mutex<Option<u64>>,
+    /// The run that was charged, if the call may ask again.
+    run: Option<CallRun>,
 }
 
 impl RefundGuard {
     /// Creates a guard of a call that was charged in `turn`, or that was not charged.
-    pub(crate) fn new(session: &Arc<SessionInner>, tool: &FunctionTool, turn: Option<u64>) -> Self {
+    pub(crate) fn new(
+        session: &Arc<SessionInner>,
+        tool: &FunctionTool,
+        turn: Option<u64>,
+        run: Option<CallRun>,
+    ) -> Self {
         Self {
             session: Arc::clone(session),
             tool: tool.clone(),
             turn: Mutex::new(turn),
+            run,
         }
     }
 
@@ -52,15 +60,17 @@ impl RefundGuard {
         if self
             .session
             .record
-            .settle_now(&refund_of(&self.tool, turn))
+            .settle_now(&refund_of(&self.tool, turn, self.run))
             .is_some()
         {
             return None;
         }
         let session = Arc::clone(&self.session);
         let tool = self.tool.clone();
+        let run = self.run;
         let refund = async move {
-            if let Err(error) = session.record.settle(&refund_of(&tool, turn)).await {
+            let refund = refund_of(&tool, turn, run);
+            if let Err(error) = session.record.settle(&refund).await {
                 tracing::error!(%error, "failed to refund the budget of a call");
             }
         };
@@ -75,13 +85,14 @@ impl Drop for RefundGuard {
 }
 
 /// Returns the settlement that refunds a call of the tool.
-pub(crate) fn refund_of(tool: &FunctionTool, turn: u64) -> Settlement<'_> {
+pub(crate) fn refund_of(tool: &FunctionTool, turn: u64, run: Option<CallRun>) -> Settlement<'_> {
     let category = tool.definition().category();
     Settlement {
         tool: tool.name(),
         category,
         turn,
         refund: true,
+        run,
         ..Settlement::default()
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod approval_page;
 pub(crate) mod changes;
+pub(crate) mod counted_runs;
 pub(crate) mod handle;
 pub(crate) mod history_store;
 pub(crate) mod memory;
@@ -30,8 +31,8 @@ pub use crate::session::store::permits::{
 };
 pub use crate::session::store::session_core::PrincipalSpending;
 pub use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, PrincipalCharge,
-    Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+    Admission, AnsweredCallRecord, BudgetLimit, CallRun, Charge, OpenError, OpenRequest,
+    PrincipalCharge, Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
 pub use crate::session::store::stored_messages::{ConversationSize, StoredMessages};
 pub use crate::session::store::stored_session::StoredSession;

@@ -169,6 +169,7 @@ impl<A: CountAttempts> SessionCore<A> {
                         category: call.category,
                         turn,
                         refund: true,
+                        run: call.run,
                         ..Settlement::default()
                     });
                 }

@@ -1,6 +1,7 @@
 //! The counters of a session's turn: calls, empty results, and attempts with equal arguments.
 
 use crate::arguments::fingerprint::Fingerprint;
+use crate::session::store::counted_runs::CountedRuns;
 use crate::session::store::session_store::{Admission, BudgetLimit, Charge, Refusal, Settlement};
 use crate::session::store::turn_report::{ToolTurnReport, TurnReport};
 use crate::text::Name;
@@ -23,6 +24,9 @@ pub(crate) struct TurnUsage<A = Attempts> {
     #[serde(skip)]
     kept_bytes: usize,
     tools: UsageByTool<A>,
+    /// The calls that may ask again.
+    #[serde(default, skip_serializing_if = "CountedRuns::is_empty")]
+    runs: CountedRuns,
 }
 
 /// The usage of each tool.
@@ -68,6 +72,7 @@ impl<A> Default for TurnUsage<A> {
             categories: [0; 3],
             kept_bytes: 0,
             tools: UsageByTool::default(),
+            runs: CountedRuns::default(),
         }
     }
 }
@@ -81,10 +86,11 @@ impl<A: CountAttempts> TurnUsage<A> {
         }
         let in_category = &mut self.categories[call.category as usize];
         let tool = self.tools.get(call.tool, call.name);
-        if call.charge != Charge::Approved {
+        if call.charge != Charge::Approved && !self.runs.is_counted(call.run) {
             tool.attempt(call, &mut self.kept_bytes)?;
+            self.runs.count(call.run);
         }
-        if call.charge == Charge::Attempt {
+        if call.charge == Charge::Attempt || self.runs.is_charged(call.run) {
             return Ok(self.turn);
         }
         // The narrowest budget first.
@@ -99,6 +105,7 @@ impl<A: CountAttempts> TurnUsage<A> {
             for count in [&mut tool.calls, in_category, &mut self.total] {
                 *count = count.saturating_add(1);
             }
+            self.runs.charge(call.run);
         }
         Ok(self.turn)
     }
@@ -108,7 +115,7 @@ impl<A: CountAttempts> TurnUsage<A> {
         if settlement.turn != self.turn {
             return;
         }
-        if settlement.refund {
+        if settlement.refund && self.runs.take_charge(settlement.run) {
             let tool = &mut self.tools.get(settlement.tool, None).calls;
             for count in [
                 tool,
@@ -128,6 +135,7 @@ impl<A: CountAttempts> TurnUsage<A> {
         (self.turn, self.total, self.categories) = (self.turn + 1, 0, [0; 3]);
         self.kept_bytes = 0;
         self.tools.clear();
+        self.runs.clear();
         self.turn
     }
 

@@ -18,7 +18,7 @@ use crate::session::policy::{Policy, TurnLimits};
 use crate::session::state::{SessionState, StateChange, Turn};
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, Charge, Settlement, Verdict,
+    Admission, AnsweredCallRecord, CallRun, Charge, Settlement, Verdict,
 };
 use crate::session::store::{OpenError, OpenRequest, SessionStore, StoreError};
 use crate::time::CallInstant;
@@ -106,6 +106,7 @@ impl TestSession {
             limits: &call.limits,
             max_calls: call.max_calls,
             caps: call.caps.as_ref(),
+            run: call.run,
             began: CallInstant::now(),
         };
         self.0.admit(&admission).await
@@ -304,6 +305,8 @@ pub struct TestCall {
     pub max_calls: Option<u32>,
     /// The caps on cost and time.
     pub caps: Option<SpendingCaps>,
+    /// The run, if the call may ask again.
+    pub run: Option<CallRun>,
 }
 
 impl Default for TestCall {
@@ -316,6 +319,7 @@ impl Default for TestCall {
             limits: open_limits(),
             max_calls: None,
             caps: None,
+            run: None,
         }
     }
 }
@@ -332,6 +336,15 @@ impl TestCall {
     #[must_use]
     pub fn with(self, charge: Charge) -> Self {
         Self { charge, ..self }
+    }
+
+    /// Sets the run.
+    #[must_use]
+    pub fn run(self, run: CallRun) -> Self {
+        Self {
+            run: Some(run),
+            ..self
+        }
     }
 
     /// Sets the tool.

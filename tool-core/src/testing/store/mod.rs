@@ -48,6 +48,7 @@ pub mod loops;
 pub mod owners;
 pub mod permits;
 pub mod principals;
+pub mod runs;
 pub mod sessions;
 pub mod state;
 pub mod time;

@@ -1,5 +1,9 @@
 -- Counts an attempt, checks it against the limits, and charges it.
 local repeated, empty = tonumber(max_repeated), tonumber(max_empty)
+-- A call that may ask again: the field is there once its attempt was counted, and has the run that is charged.
+local field = 'call:' .. run_call
+local counted = run_call ~= '' and redis.call('HGET', TURN, field)
+local charged = counted and counted ~= ''
 
 -- Of a turn with very many different attempts, the latest are kept: new ones are counted in `young`, which becomes `old`
 -- when it is full.
@@ -19,7 +23,7 @@ end
 if charge == 'free' then
   return used('admitted')
 end
-if charge ~= 'approved' then
+if charge ~= 'approved' and not counted then
   local attempts = count_attempt()
   if repeated and attempts >= math.max(repeated, 1) then
     return used('repeated', attempts)
@@ -27,6 +31,9 @@ if charge ~= 'approved' then
   local empties = number(redis.call('HGET', TURN, 'empty:' .. tool))
   if empty and empties >= math.max(empty, 1) then
     return used('empty', empties)
+  end
+  if run_call ~= '' then
+    redis.call('HSET', TURN, field, '')
   end
 end
 if charge == 'attempt' then
@@ -41,7 +48,7 @@ local budgets = {
 local calls = redis.call('HMGET', TURN, budgets[1].counter, budgets[2].counter, budgets[3].counter)
 for at, budget in ipairs(budgets) do
   local limit = tonumber(budget.limit)
-  if limit and number(calls[at]) >= limit then
+  if limit and not charged and number(calls[at]) >= limit then
     return used(budget.name, number(calls[at]), limit)
   end
 end
@@ -72,9 +79,12 @@ if has_caps == '1' then
     end
   end
 end
-if charge == 'run' or charge == 'approved' then
+if (charge == 'run' or charge == 'approved') and not charged then
   for _, budget in ipairs(budgets) do
     redis.call('HINCRBY', TURN, budget.counter, 1)
+  end
+  if run_call ~= '' then
+    redis.call('HSET', TURN, field, run)
   end
 end
 if has_caps == '1' then

@@ -13,12 +13,18 @@ if session.ended then
   redis.call('PEXPIRE', AUDIT, redis.call('PTTL', SESSION))
   return inactive()
 end
+-- Of a call that may ask again, the run that was charged is refunded, and no other.
+local field = 'call:' .. run_call
+local is_charged = run_call == '' or redis.call('HGET', TURN, field) == run
 if session.turn == turn then
-  if refund == '1' then
+  if refund == '1' and is_charged then
     for _, counter in ipairs({ 'tool:' .. tool, 'category:' .. category, 'total' }) do
       if number(redis.call('HGET', TURN, counter)) > 0 then
         redis.call('HINCRBY', TURN, counter, -1)
       end
+    end
+    if run_call ~= '' then
+      redis.call('HSET', TURN, field, '')
     end
   end
   if empty == '1' then
