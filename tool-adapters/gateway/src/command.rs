@@ -475,31 +475,8 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
                 .get(tool.name())
                 .is_some_and(|server| **server == upstream.route.entry.name)
         }) {
-            _ = write!(text, "  {} ({}", tool.name(), tool.category().as_str());
-            if let Some(label) = tool.confirm().label() {
-                _ = write!(text, ", {label}");
-            }
-            for option in tool.set_options().iter().rev() {
-                if !["max_output", "on_duplicate"].contains(&option.name) {
-                    _ = write!(text, ", {} {}", option.name, option.value);
-                }
-            }
-            for limit in policy.shown_limits(tool.name()) {
-                _ = write!(text, ", {limit}");
-            }
-            if policy.retries_of(tool.name()).is_some() && tool.retries().is_none() {
-                text.push_str(", no retries, as it may have effects");
-            }
-            let server = &upstream.route.entry.name;
-            if let Some(member) = policy.approval_of(tool.name(), server) {
-                let effect = if policy.honours_approvals(server) {
-                    "honoured"
-                } else {
-                    "not honoured"
-                };
-                _ = write!(text, ", {member} {effect}");
-            }
-            text.push_str(")\n");
+            let shown = policy.shown(tool, &upstream.route.entry.name).join(", ");
+            _ = writeln!(text, "  {} ({shown})", tool.name());
         }
         for tool in upstream
             .toolset()

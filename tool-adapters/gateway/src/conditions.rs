@@ -1,10 +1,55 @@
-//! Conditions of a policy on the arguments of a call: patterns that are compared with values, not
-//! with their spelling.
+//! The calls about which a rule of a policy asks a person: all of them, or those that meet a
+//! condition. Patterns of arguments are compared with values, not with their spelling.
 
 use serde_json::{Number, Value};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use tool_core::text::matches_wildcards;
+
+/// The calls about which a rule asks a person.
+#[derive(Clone, Debug)]
+pub(crate) enum Asks {
+    /// None. The rule takes back what the rules before it ask.
+    Never,
+    /// All, for this reason.
+    Always(String),
+    /// Those with an argument that has its pattern.
+    Arguments(BTreeMap<String, String>),
+}
+
+impl Asks {
+    /// Returns the reason for which a person is asked about a call, or `None` if the call needs no
+    /// approval. `schema` is that of the tool's arguments.
+    pub(crate) fn reason(&self, arguments: &str, schema: &Value) -> Option<String> {
+        match self {
+            Self::Never => None,
+            Self::Always(reason) => Some(reason.clone()),
+            Self::Arguments(patterns) => met_patterns(patterns, arguments, schema),
+        }
+    }
+
+    /// Returns the condition in words, for `--check`. Returns `None` if there is none.
+    pub(crate) fn condition(&self) -> Option<String> {
+        match self {
+            Self::Never | Self::Always(_) => None,
+            Self::Arguments(patterns) => {
+                let words = patterns
+                    .iter()
+                    .map(|(argument, pattern)| in_words(argument, pattern));
+                Some(words.collect::<Vec<_>>().join(" or "))
+            }
+        }
+    }
+
+    /// Returns the arguments that decide alone: a tool with none of them is never asked about.
+    /// Returns `None` if something else decides.
+    pub(crate) fn arguments(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Arguments(patterns) => Some(patterns.keys().cloned().collect()),
+            Self::Never | Self::Always(_) => None,
+        }
+    }
+}
 
 /// Returns true if the value of an argument, or a value in it, has a pattern. `schema` is that of
 /// the tool's arguments.
@@ -22,22 +67,27 @@ fn is_met(argument: &str, pattern: &str, arguments: &Value, schema: &Value) -> b
 /// The depth to which a schema is searched for numbers.
 const MAX_DEPTH: usize = 16;
 
-/// Returns the reason to ask a person if one of the conditions is met, or if the arguments cannot be
-/// read. A condition is an argument and the pattern of the values for which a person approves a call.
-pub(crate) fn asking(
-    conditions: &BTreeMap<String, String>,
+/// Returns the patterns that arguments have, in words. Arguments that cannot be read are a reason
+/// of their own.
+fn met_patterns(
+    patterns: &BTreeMap<String, String>,
     arguments: &str,
     schema: &Value,
 ) -> Option<String> {
     let Ok(arguments) = serde_json::from_str::<Value>(arguments) else {
         return Some("the arguments cannot be read".to_owned());
     };
-    let met = conditions
+    let met = patterns
         .iter()
         .filter(|(argument, pattern)| is_met(argument, pattern, &arguments, schema));
-    let met = met.map(|(argument, pattern)| format!("`{argument}` matches `{pattern}`"));
+    let met = met.map(|(argument, pattern)| in_words(argument, pattern));
     let met = met.collect::<Vec<_>>();
     (!met.is_empty()).then(|| met.join(", "))
+}
+
+/// Says in words that an argument has its pattern.
+fn in_words(argument: &str, pattern: &str) -> String {
+    format!("`{argument}` matches `{pattern}`")
 }
 
 fn has_match(value: &Value, pattern: &str, takes_numbers: bool) -> bool {
@@ -125,10 +175,15 @@ mod tests {
     use serde_json::json;
 
     fn is_asked(pattern: &str, schema: &Value, value: &str) -> bool {
-        let conditions = BTreeMap::from([("amount".to_owned(), pattern.to_owned())]);
+        let asks = with_patterns([("amount", pattern)]);
         let schema = json!({"properties": {"amount": schema}});
         let arguments = format!(r#"{{"amount": {value}}}"#);
-        asking(&conditions, &arguments, &schema).is_some()
+        asks.reason(&arguments, &schema).is_some()
+    }
+
+    fn with_patterns<const N: usize>(patterns: [(&str, &str); N]) -> Asks {
+        let owned = patterns.map(|(argument, pattern)| (argument.to_owned(), pattern.to_owned()));
+        Asks::Arguments(BTreeMap::from(owned))
     }
 
     #[test]
@@ -192,14 +247,18 @@ mod tests {
 
     #[test]
     fn reason_names_every_condition_that_is_met() {
-        let conditions = BTreeMap::from(
-            [("path", "/etc/*"), ("mode", "w*"), ("size", "7")]
-                .map(|(argument, pattern)| (argument.to_owned(), pattern.to_owned())),
-        );
+        let asks = with_patterns([("path", "/etc/*"), ("mode", "w*"), ("size", "7")]);
         let arguments = r#"{"path": "/etc/passwd", "mode": "write", "size": 8}"#;
-        let reason = asking(&conditions, arguments, &json!({}));
+        let reason = asks.reason(arguments, &json!({}));
         let expected = "`mode` matches `w*`, `path` matches `/etc/*`";
         assert_eq!(reason.as_deref(), Some(expected));
+    }
+
+    #[test]
+    fn patterns_are_shown_as_alternatives() {
+        let asks = with_patterns([("path", "/etc/*"), ("mode", "w*")]);
+        let expected = "`mode` matches `w*` or `path` matches `/etc/*`";
+        assert_eq!(asks.condition().as_deref(), Some(expected));
     }
 
     #[test]

@@ -9,8 +9,8 @@
 //! - `config`: the servers, in the JSON of clients, whose members `document` reads
 //! - `policy_file`: each setting of a policy, with `setting_types`: the forms of their values,
 //!   which `reader` reads
-//! - `policy`: what the settings decide, `conditions`: their conditions on arguments, and
-//!   `spellings`: those of URIs
+//! - `policy`: what the settings decide and how `--check` shows it, `conditions`: the calls about
+//!   which a rule asks, and `spellings`: those of URIs
 //! - `login`: the logins at servers
 //! - `upstream`: the connection to a server; `governed`: the tools of all servers under the
 //!   policies

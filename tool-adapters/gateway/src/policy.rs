@@ -1,6 +1,6 @@
 //! The policies of a gateway: what the settings of `policy.toml` decide.
 
-use crate::conditions::asking;
+use crate::conditions::Asks;
 use crate::config::{ServerEntry, Target};
 use crate::policy_file::{BreakerSettings, NetworkSettings, PolicyFile, ServerRule, ToolRule};
 use crate::problems::{Problems, join};
@@ -24,6 +24,7 @@ use tool_adapters_providers::tool_names::NameRule;
 use tool_core::arguments::nearest;
 use tool_core::session::{CapScope, CircuitBreaker, LimitScope, ToolSearch};
 use tool_core::text::matches_wildcards;
+use tool_core::tool::Confirm;
 use tool_core::trace::{Cost, Redaction};
 use tool_core::{Category, FunctionTool, Policy, ToolDefinition};
 
@@ -455,12 +456,50 @@ impl GatewayPolicy {
     }
 
     /// Returns the retries that the rules give a tool, if it may have some.
-    pub(crate) fn retries_of(&self, tool: &str) -> Option<NonZeroU32> {
+    fn retries_of(&self, tool: &str) -> Option<NonZeroU32> {
         self.rules_of(tool).rev().find_map(|rule| rule.retries)
     }
 
-    /// Returns the limits of a tool's calls that hold over all sessions, as `--check` shows them.
-    pub(crate) fn shown_limits(&self, tool: &str) -> Vec<String> {
+    /// Returns what applies to a tool that is offered, as `--check` shows it beside the tool's name.
+    pub(crate) fn shown(&self, tool: &ToolDefinition, server: &str) -> Vec<String> {
+        let name = tool.name();
+        let mut shown = vec![tool.category().as_str().to_owned()];
+        shown.extend(self.shown_approval(tool, server));
+        for option in tool.set_options().iter().rev() {
+            if !["max_output", "on_duplicate"].contains(&option.name) {
+                shown.push(format!("{} {}", option.name, option.value));
+            }
+        }
+        shown.extend(self.shown_limits(name));
+        if self.retries_of(name).is_some() && tool.retries().is_none() {
+            shown.push("no retries, as it may have effects".to_owned());
+        }
+        if let Some(member) = self.approval_of(name, server) {
+            let effect = if self.honours_approvals(server) {
+                "honoured"
+            } else {
+                "not honoured"
+            };
+            shown.push(format!("{member} {effect}"));
+        }
+        shown
+    }
+
+    /// Returns which calls of a tool a person approves.
+    fn shown_approval(&self, tool: &ToolDefinition, server: &str) -> Option<String> {
+        let rules = self.asking_rules(tool.name(), server);
+        let conditions = rules.iter().filter_map(|rule| rule.asks()?.condition());
+        let conditions = conditions.collect::<Vec<_>>();
+
+        let confirm = tool.confirm();
+        if conditions.is_empty() || matches!(confirm, Confirm::Always) {
+            return confirm.label().map(str::to_owned);
+        }
+        Some(format!("confirm if {}", conditions.join(" or ")))
+    }
+
+    /// Returns the limits of a tool's calls that hold over all sessions.
+    fn shown_limits(&self, tool: &str) -> Vec<String> {
         let rules = || self.rules_of(tool).rev();
         let rate = rules().find_map(|rule| rule.rate);
         let at_once = rules().find_map(|rule| rule.max_concurrent);
@@ -480,11 +519,10 @@ impl GatewayPolicy {
             return asking;
         }
         for rule in self.rules_of(tool) {
-            if rule.confirm == Some(false) {
-                asking.clear();
-            }
-            if rule.confirm == Some(true) || !rule.confirm_if.is_empty() {
-                asking.push(rule);
+            match rule.asks() {
+                None => {}
+                Some(Asks::Never) => asking.clear(),
+                Some(_) => asking.push(rule),
             }
         }
         asking
@@ -499,13 +537,13 @@ impl GatewayPolicy {
     }
 
     /// Returns true if the approvals of the servers' file hold for a server.
-    pub(crate) fn honours_approvals(&self, server: &str) -> bool {
+    fn honours_approvals(&self, server: &str) -> bool {
         self.server(server).is_some_and(|rule| rule.auto_approve)
     }
 
     /// Returns the member of the servers' file that approves a tool, by the name under which it is
     /// offered.
-    pub(crate) fn approval_of(&self, tool: &str, server: &str) -> Option<&'static str> {
+    fn approval_of(&self, tool: &str, server: &str) -> Option<&'static str> {
         let prefix = self.prefix_of(server);
         let own = prefix
             .and_then(|prefix| tool.strip_prefix(&*prefix)?.strip_prefix('_'))
@@ -561,16 +599,14 @@ impl GatewayPolicy {
         &self,
         tool: &ToolDefinition,
         server: &str,
-    ) -> Option<Vec<&str>> {
-        let rules = self.asking_rules(tool.name(), server);
-        if rules.iter().any(|rule| rule.confirm == Some(true)) {
-            return None;
+    ) -> Option<Vec<String>> {
+        let mut names = Vec::new();
+        for rule in self.asking_rules(tool.name(), server) {
+            names.extend(rule.asks()?.arguments()?);
         }
-        let names = rules.iter().flat_map(|rule| rule.confirm_if.keys());
-        let mut names = names.map(String::as_str).collect::<Vec<_>>();
         names.sort_unstable();
         names.dedup();
-        let has = |name: &&str| tool.parameters()["properties"].get(name).is_some();
+        let has = |name: &String| tool.parameters()["properties"].get(name).is_some();
         (!names.is_empty() && !names.iter().any(has)).then_some(names)
     }
 
@@ -601,17 +637,17 @@ impl ToolRule {
     /// of the rule.
     fn ask(&self, tool: &FunctionTool) -> FunctionTool {
         let own = self.confirm_reason.clone();
-        if self.confirm_if.is_empty() {
-            let patterns = self.patterns.join("`, `");
-            let reason = own.unwrap_or_else(|| format!("the rule of `{patterns}` asks"));
-            return tool.confirm_because(reason);
+        match self.asks() {
+            None | Some(Asks::Never) => tool.clone(),
+            Some(Asks::Always(reason)) => tool.confirm_because(own.unwrap_or(reason)),
+            Some(condition) => {
+                let definition = tool.definition().clone();
+                tool.confirm_where(move |arguments: &str| {
+                    let met = condition.reason(arguments, definition.parameters())?;
+                    Some(own.clone().unwrap_or(met))
+                })
+            }
         }
-        let conditions = self.confirm_if.clone();
-        let definition = tool.definition().clone();
-        tool.confirm_where(move |arguments: &str| {
-            let met = asking(&conditions, arguments, definition.parameters())?;
-            Some(own.clone().unwrap_or(met))
-        })
     }
 
     fn apply(&self, tool: &FunctionTool) -> FunctionTool {
@@ -651,13 +687,116 @@ fn is_address(host: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::{Value, json};
+    use tool_core::{RawTool, RunContext};
+
+    fn policy(text: &str) -> GatewayPolicy {
+        let problems = Problems::new("policy.toml");
+        let policy = GatewayPolicy::parse(text, Path::new(""), &problems, &Expand::default());
+        assert_eq!(problems.into_vec(), [""; 0]);
+        policy
+    }
+
+    /// Returns the problems of a policy.
+    fn problems(text: &str) -> Vec<String> {
+        let problems = Problems::new("policy.toml");
+        GatewayPolicy::parse(text, Path::new(""), &problems, &Expand::default());
+        problems.into_vec()
+    }
+
+    /// Returns what `--check` shows of a tool under a policy.
+    fn shown(text: &str, category: Category) -> String {
+        let declared = RawTool {
+            name: "one_write".to_owned(),
+            description: String::new(),
+            parameters: json!({"type": "object"}),
+        };
+        let handler = async |arguments: Value, _: &RunContext| Ok(arguments);
+        let tool = FunctionTool::raw(declared, handler).category(category);
+
+        let policy = policy(text);
+        let governed = policy.govern(&tool, "one");
+        policy.shown(governed.definition(), "one").join(", ")
+    }
+
+    #[test]
+    fn check_shows_the_limits_over_all_sessions() {
+        let rule = "[[tools]]\nmatch = 'one_*'\nrate = '5/1m'\nmax_concurrent = 2\nretries = 3\n\
+            circuit_breaker = { failures = 4 }";
+        let limits = "rate 5/60s, max_concurrent 2, circuit_breaker 4";
+        assert_eq!(
+            shown(rule, Category::Retrieval),
+            format!("retrieval, retries 3, timeout 30s, {limits}")
+        );
+        assert_eq!(
+            shown(rule, Category::Action),
+            format!("action, timeout 30s, {limits}, no retries, as it may have effects")
+        );
+    }
+
+    #[test]
+    fn check_shows_which_calls_a_person_approves() {
+        let all = "[[tools]]\nmatch = '*'\nconfirm = true\n";
+        let none = "[[tools]]\nmatch = '*'\nconfirm = false\n";
+        let some = "[[tools]]\nmatch = '*'\nconfirm_if = { path = '/etc/*' }\n";
+        let others = "[[tools]]\nmatch = '*'\nconfirm_if = { mode = 'w' }\n";
+        for (rules, expected) in [
+            (vec![none], "action, timeout 30s"),
+            (vec![all], "action, confirm, timeout 30s"),
+            (vec![some, all], "action, confirm, timeout 30s"),
+            (vec![all, none], "action, timeout 30s"),
+            (
+                vec![all, none, some],
+                "action, confirm if `path` matches `/etc/*`, timeout 30s",
+            ),
+            (
+                vec![some, others],
+                "action, confirm if `path` matches `/etc/*` or `mode` matches `w`, timeout 30s",
+            ),
+        ] {
+            let rules = rules.concat();
+            assert_eq!(shown(&rules, Category::Action), expected, "{rules}");
+        }
+    }
+
+    #[test]
+    fn a_rule_asks_by_one_key() {
+        let rule = |keys: &str| problems(&format!("[[tools]]\nmatch = '*'\n{keys}"));
+        let patterns = "confirm_if = { path = '/etc/*' }";
+        for confirm in ["confirm = true", "confirm = false"] {
+            assert_eq!(
+                rule(&format!("{confirm}\n{patterns}")),
+                [
+                    "policy.toml:4:1: tools[0].confirm_if: expected no `confirm` beside it; put one of them into another rule"
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn a_reason_needs_a_key_that_asks() {
+        let rule = |key: &str| {
+            problems(&format!(
+                "[[tools]]\nmatch = '*'\n{key}\nconfirm_reason = 'it writes'"
+            ))
+        };
+        for key in ["", "confirm = false"] {
+            let found = rule(key);
+            let expected = "policy.toml:4:1: tools[0].confirm_reason: expected `confirm = true` or `confirm_if`";
+            assert!(
+                found.len() == 1 && found[0].starts_with(expected),
+                "{found:?}"
+            );
+        }
+        for key in ["confirm = true", "confirm_if = { path = '/etc/*' }"] {
+            assert_eq!(rule(key), [""; 0]);
+        }
+    }
 
     #[test]
     fn patterns_match_the_names_that_clients_see() {
-        let (problems, expand) = (Problems::new("policy.toml"), Expand::default());
         let text = "deny = '*_delete_repository'\n[[tools]]\nmatch = '*_write_*'\nconfirm = true\ncost = 1";
-        let policy = GatewayPolicy::parse(text, Path::new(""), &problems, &expand);
-        assert_eq!(problems.into_vec(), [""; 0]);
+        let policy = policy(text);
         for between in ["_", ":", "/"] {
             assert!(
                 !policy.allows_tool(&format!("gh_delete{between}repository")),

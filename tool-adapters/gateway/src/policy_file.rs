@@ -3,6 +3,7 @@
 //!
 //! ARCHITECTURE.md lists all that a new setting needs.
 
+use crate::conditions::Asks;
 use crate::login::LoginSettings;
 use crate::policy::PREFIX;
 use crate::problems::{Problems, join};
@@ -593,12 +594,6 @@ impl ToolRule {
                 "expected patterns of the tools' names, such as \"github_delete_*\"",
             );
         }
-        if self.confirm.is_some() && !self.confirm_if.is_empty() {
-            problems.add(
-                &join(place, "confirm_if"),
-                "expected no `confirm` beside it; put one of them into another rule",
-            );
-        }
         if self
             .retries
             .is_some_and(|retries| retries.get() > MAX_RETRIES)
@@ -609,20 +604,78 @@ impl ToolRule {
         if let Some(breaker) = self.circuit_breaker {
             breaker.check(place, problems);
         }
+        self.check_asking(place, problems);
+    }
+
+    /// Returns the keys that say about which calls a person is asked. A rule has one of them at most.
+    fn asking_keys(&self) -> Vec<AskingKey> {
+        let each_call = self.confirm.map(|asks| {
+            let patterns = self.patterns.join("`, `");
+            if asks {
+                Asks::Always(format!("the rule of `{patterns}` asks"))
+            } else {
+                Asks::Never
+            }
+        });
+        let patterns = Some(&self.confirm_if).filter(|patterns| !patterns.is_empty());
+        vec![
+            AskingKey {
+                name: "confirm",
+                asks: each_call,
+            },
+            AskingKey {
+                name: "confirm_if",
+                asks: patterns.cloned().map(Asks::Arguments),
+            },
+        ]
+    }
+
+    /// Returns the calls about which a person is asked, if the rule says something about it.
+    pub(crate) fn asks(&self) -> Option<Asks> {
+        self.asking_keys().into_iter().find_map(|key| key.asks)
+    }
+
+    fn check_asking(&self, place: &str, problems: &Problems) {
+        let keys = self.asking_keys();
+        let mut set = keys.iter().filter(|key| key.asks.is_some());
+        if let Some(first) = set.next() {
+            for other in set {
+                let problem = format_args!(
+                    "expected no `{}` beside it; put one of them into another rule",
+                    first.name
+                );
+                problems.add(&join(place, other.name), problem);
+            }
+        }
+
         let Some(reason) = &self.confirm_reason else {
             return;
         };
         let place = join(place, "confirm_reason");
-        if self.confirm != Some(true) && self.confirm_if.is_empty() {
-            problems.add(
-                &place,
-                "expected `confirm = true` or `confirm_if` beside it",
-            );
+        if !keys.iter().any(AskingKey::asks_about_calls) {
+            let conditions = keys.iter().filter(|key| key.name != "confirm");
+            let conditions = conditions.map(|key| format!(" or `{}`", key.name));
+            let conditions = conditions.collect::<String>();
+            let problem = format_args!("expected `confirm = true`{conditions} beside it");
+            problems.add(&place, problem);
         }
         if reason.trim().is_empty() || reason.chars().count() > MAX_REASON {
             let problem = format_args!("expected a text of 1 to {MAX_REASON} characters");
             problems.add(&place, problem);
         }
+    }
+}
+
+/// A key of a rule that says about which calls a person is asked.
+struct AskingKey {
+    name: &'static str,
+    /// The calls that it names. `None` if the rule does not have the key.
+    asks: Option<Asks>,
+}
+
+impl AskingKey {
+    fn asks_about_calls(&self) -> bool {
+        !matches!(self.asks, None | Some(Asks::Never))
     }
 }
 

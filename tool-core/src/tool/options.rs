@@ -161,12 +161,12 @@ impl Confirm {
     }
 
     /// Returns a label for people, beside a tool's other options: `confirm` or
-    /// `confirm by arguments`. Returns `None` for a tool whose calls need no approval.
+    /// `confirm on a condition`. Returns `None` for a tool whose calls need no approval.
     pub const fn label(self) -> Option<&'static str> {
         match self {
             Self::Never => None,
             Self::Always => Some("confirm"),
-            Self::When(_) => Some("confirm by arguments"),
+            Self::When(_) => Some("confirm on a condition"),
         }
     }
 }
