@@ -21,9 +21,9 @@ use std::time::Duration;
 use tool_core::serde::Serialize;
 use tool_core::session::{
     Admission, Allowance, AnsweredCallRecord, ApprovalLimit, ApprovalRequest, ApprovalVerdict,
-    AuditEntry, BudgetLimit, CallGrant, CallRun, CapAmount, CapScope, Charge, GrantRequest,
-    GrantVerdict, OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord, SessionState,
-    Settlement, Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
+    AuditEntry, BudgetLimit, CallGrant, CapAmount, CapScope, Charge, GrantRequest, GrantVerdict,
+    OpenRequest, PendingCall, Refusal, SessionCall, SessionRecord, SessionState, Settlement,
+    Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
 };
 use tool_core::trace::Cost;
 use tool_core::{Category, Mode, serde_json};
@@ -208,22 +208,6 @@ impl RedisRecord {
     }
 }
 
-/// A run of a call in hexadecimal digits. They are empty for a call that comes once.
-#[derive(Default)]
-struct RunDigits {
-    call: String,
-    run: String,
-}
-
-impl RunDigits {
-    fn of(run: Option<CallRun>) -> Self {
-        run.map_or_else(Self::default, |CallRun { call, run }| Self {
-            call: format!("{call:032x}"),
-            run: format!("{run:032x}"),
-        })
-    }
-}
-
 impl SpentAmounts {
     fn none() -> Self {
         Self {
@@ -232,6 +216,11 @@ impl SpentAmounts {
             window: -1,
         }
     }
+}
+
+/// Returns a number in hexadecimal digits, or an empty text.
+fn digits(number: Option<u128>) -> String {
+    number.map_or_else(String::new, |number| format!("{number:032x}"))
 }
 
 /// Returns true if a call with this charge is compared with the caps.
@@ -260,7 +249,7 @@ impl SessionRecord for RedisRecord {
         } else {
             SpentAmounts::none()
         };
-        let run = RunDigits::of(call.run);
+        let repeatable = digits(call.repeatable);
         let cost = |scope| OrEmpty(call.caps.and_then(|caps| caps.cost(scope)).map(cost_number));
         let time = |scope| OrEmpty(call.caps.and_then(|caps| caps.time(scope)).map(time_number));
         let script = self.call(&Admit {
@@ -273,8 +262,7 @@ impl SessionRecord for RedisRecord {
             max_of_tool: OrEmpty(call.max_calls),
             max_of_category: OrEmpty(limits.category(call.category)),
             max_calls: OrEmpty(limits.max_calls),
-            run_call: &run.call,
-            run: &run.run,
+            repeatable: &repeatable,
             has_caps: call.caps.is_some(),
             turn_cost: cost(CapScope::Turn),
             session_cost: cost(CapScope::Session),
@@ -296,14 +284,13 @@ impl SessionRecord for RedisRecord {
             .filter(|_| settlement.spent != Spending::default());
         let window = caps.map(|caps| milliseconds(caps.principal_window()));
         let principal_cost = cost_number(cost).saturating_sub(cost_number(settlement.paid_inside));
-        let run = RunDigits::of(settlement.run);
+        let repeatable = digits(settlement.repeatable);
         let mut script = self.call(&Settle {
             tool: settlement.tool,
             category: settlement.category.as_str(),
             turn: settlement.turn,
             refund: settlement.refund,
-            run_call: &run.call,
-            run: &run.run,
+            repeatable: &repeatable,
             empty: settlement.empty,
             cost: cost_number(cost),
             time: time_number(time),

@@ -112,9 +112,8 @@ session_scripts! {
         max_of_tool: OrEmpty<u32>,
         max_of_category: OrEmpty<u32>,
         max_calls: OrEmpty<u32>,
-        /// The call and the run, if it may ask again.
-        run_call: &'a str,
-        run: &'a str,
+        /// What distinguishes the call, if it may ask again.
+        repeatable: &'a str,
         has_caps: bool,
         turn_cost: OrEmpty<u64>,
         session_cost: OrEmpty<u64>,
@@ -136,9 +135,8 @@ session_scripts! {
         turn: u64,
         /// True if the call is given back to its budgets.
         refund: bool,
-        /// The call and the run, if it may ask again.
-        run_call: &'a str,
-        run: &'a str,
+        /// What distinguishes the call, if it may ask again.
+        repeatable: &'a str,
         /// True if the result was empty.
         empty: bool,
         cost: u64,

@@ -10,9 +10,7 @@ use crate::session::pipeline::passage::Passage;
 use crate::session::pipeline::refund::{RefundGuard, refund_of};
 use crate::session::policy::Policy;
 use crate::session::running::RunningGuard;
-use crate::session::store::{
-    Admission, BudgetLimit, CallRun, Charge, Refusal, StoreError, Verdict,
-};
+use crate::session::store::{Admission, BudgetLimit, Charge, Refusal, StoreError, Verdict};
 use crate::session::timer;
 use crate::time::CallInstant;
 use crate::tool::{Category, Confirm, FunctionTool, OnDuplicate, invocation};
@@ -181,7 +179,7 @@ impl<'a> AdmissionGate<'a> {
             self.call.tool,
             arguments,
             charge,
-            self.call.call_run(),
+            self.call.repeatable(),
             self.call.began,
         )
     }
@@ -213,7 +211,7 @@ impl<'a> AdmissionGate<'a> {
             }
             Some(Deferral::Admitted) | None => {
                 let refund =
-                    RefundGuard::new(call.session, call.tool, self.turn(), call.call_run());
+                    RefundGuard::new(call.session, call.tool, self.turn(), call.repeatable());
                 Ok(Admitted::Runs(refund))
             }
         }
@@ -233,7 +231,7 @@ impl<'a> AdmissionGate<'a> {
     /// run.
     pub(crate) async fn without_context(&self, error: ToolError) -> ToolResponse {
         let call = self.call;
-        RefundGuard::new(call.session, call.tool, self.turn(), call.call_run())
+        RefundGuard::new(call.session, call.tool, self.turn(), call.repeatable())
             .refund(call.meter.as_deref())
             .await;
         call.responses().fail(error)
@@ -259,7 +257,7 @@ impl<'a> AdmissionGate<'a> {
             call.session,
             call.tool,
             turn,
-            call.call_run(),
+            call.repeatable(),
         ))
     }
 
@@ -272,13 +270,13 @@ impl<'a> AdmissionGate<'a> {
         let text = text.to_owned();
         let mode = call.mode;
         let began = call.began;
-        let run = call.call_run();
+        let repeatable = call.repeatable();
         let asked = tokio::spawn(
             async move {
                 let arguments =
                     Fingerprint::of(tool.definition().compiled.equality(), tool.name(), &text);
                 let policy = session.policy_of(mode);
-                let admission = admission(policy, &tool, arguments, charge, run, began);
+                let admission = admission(policy, &tool, arguments, charge, repeatable, began);
                 // The amounts of earlier calls have to be charged first, or the caps would not
                 // count them.
                 let settled =
@@ -296,13 +294,13 @@ impl<'a> AdmissionGate<'a> {
                     }
                     _ => None,
                 };
-                (verdict, RefundGuard::new(&session, &tool, turn, run))
+                (verdict, RefundGuard::new(&session, &tool, turn, repeatable))
             }
             .in_current_span(),
         );
         let Ok(asked) = timeout(call.policy.store_deadline, asked).await else {
             self.without_store(&StoreError::timeout())?;
-            return Ok(RefundGuard::new(call.session, call.tool, None, run));
+            return Ok(RefundGuard::new(call.session, call.tool, None, repeatable));
         };
         let (verdict, refund) = asked.map_err(|error| ToolError::internal(error.to_string()))?;
         self.apply(verdict, charge)?;
@@ -329,7 +327,7 @@ impl<'a> AdmissionGate<'a> {
                     self.call.session.record.settle_now(&refund_of(
                         self.call.tool,
                         turn,
-                        self.call.call_run(),
+                        self.call.repeatable(),
                     ));
                     return Err(running_costs(running));
                 }
@@ -460,7 +458,7 @@ fn admission<'a>(
     tool: &'a FunctionTool,
     arguments: Fingerprint<'a>,
     charge: Charge,
-    run: Option<CallRun>,
+    repeatable: Option<u128>,
     began: CallInstant,
 ) -> Admission<'a> {
     Admission {
@@ -472,7 +470,7 @@ fn admission<'a>(
         limits: policy.limits(),
         max_calls: tool.definition().max_calls(),
         caps: policy.caps(),
-        run,
+        repeatable,
         began,
     }
 }

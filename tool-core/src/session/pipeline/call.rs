@@ -92,7 +92,7 @@ pub(crate) async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolR
         progress: OnceLock::new(),
         has_run: AtomicBool::new(false),
         grant: OnceLock::new(),
-        call_run: OnceLock::new(),
+        repeatable: OnceLock::new(),
     };
     governed.run(&mut place).await
 }

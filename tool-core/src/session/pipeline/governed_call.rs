@@ -5,14 +5,12 @@ use crate::call::asker::CallQuestions;
 use crate::call::context::CallContext;
 use crate::call::progress::Reporting;
 use crate::call::{ErrorKind, Mode, Progress, RunContext, ToolCall, ToolError, ToolResponse};
-use crate::session::approvals::random;
 use crate::session::audit::AuditedGrant;
 use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::policy::Policy;
 use crate::session::running::{RunningCall, RunningGuard};
-use crate::session::store::CallRun;
 use crate::time;
 use crate::time::CallInstant;
 use crate::tool::FunctionTool;
@@ -50,8 +48,8 @@ pub(crate) struct GovernedCall<'a> {
     pub(crate) has_run: AtomicBool,
     /// The grant that approved the call, or that was given with its approval.
     pub(crate) grant: OnceLock<Box<UsedGrant>>,
-    /// This run of a call that may come again.
-    pub(crate) call_run: OnceLock<CallRun>,
+    /// What distinguishes a call that may come again.
+    pub(crate) repeatable: OnceLock<u128>,
 }
 
 /// A grant that concerns a call.
@@ -151,28 +149,25 @@ impl<'a> GovernedCall<'a> {
             .get()
     }
 
-    /// Returns this run of a call that may come again: an engine makes it again after a crash, or a
-    /// person may send an approval twice.
+    /// Returns what distinguishes a call that may come again: an engine makes it again after a crash,
+    /// or a person may send an approval twice. `None` for a call that comes once.
     #[inline]
-    pub(crate) fn call_run(&self) -> Option<CallRun> {
+    pub(crate) fn repeatable(&self) -> Option<u128> {
         if self.request.approval().is_none() && !self.request.is_step() {
             return None;
         }
-        Some(*self.call_run.get_or_init(|| self.new_run()))
+        Some(*self.repeatable.get_or_init(|| self.digest()))
     }
 
     #[cold]
-    fn new_run(&self) -> CallRun {
+    fn digest(&self) -> u128 {
         let call = self.request;
         let parts = match call.approval() {
             Some(approval) => ["approval", &*approval.id, ""],
             // A model may give another call the same id.
             None => [call.id(), call.name(), call.arguments()],
         };
-        CallRun {
-            call: half_digest(Sha256::new(), &parts),
-            run: u128::from_be_bytes(random()),
-        }
+        half_digest(Sha256::new(), &parts)
     }
 
     /// Returns true if no person is asked about the call: a person has approved it, or the session

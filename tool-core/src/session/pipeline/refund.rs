@@ -2,7 +2,7 @@
 
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::meter::CallMeter;
-use crate::session::store::{CallRun, Settlement};
+use crate::session::store::Settlement;
 use crate::tool::FunctionTool;
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -17,8 +17,8 @@ pub(crate) struct RefundGuard {
     tool: FunctionTool,
     /// The turn in which the call was charged, until it runs or is refunded.
     turn: Mutex<Option<u64>>,
-    /// The run that was charged, if the call may ask again.
-    run: Option<CallRun>,
+    /// The call, if it may ask again.
+    repeatable: Option<u128>,
 }
 
 impl RefundGuard {
@@ -27,13 +27,13 @@ impl RefundGuard {
         session: &Arc<SessionInner>,
         tool: &FunctionTool,
         turn: Option<u64>,
-        run: Option<CallRun>,
+        repeatable: Option<u128>,
     ) -> Self {
         Self {
             session: Arc::clone(session),
             tool: tool.clone(),
             turn: Mutex::new(turn),
-            run,
+            repeatable,
         }
     }
 
@@ -60,16 +60,16 @@ impl RefundGuard {
         if self
             .session
             .record
-            .settle_now(&refund_of(&self.tool, turn, self.run))
+            .settle_now(&refund_of(&self.tool, turn, self.repeatable))
             .is_some()
         {
             return None;
         }
         let session = Arc::clone(&self.session);
         let tool = self.tool.clone();
-        let run = self.run;
+        let repeatable = self.repeatable;
         let refund = async move {
-            let refund = refund_of(&tool, turn, run);
+            let refund = refund_of(&tool, turn, repeatable);
             if let Err(error) = session.record.settle(&refund).await {
                 tracing::error!(%error, "failed to refund the budget of a call");
             }
@@ -85,14 +85,18 @@ impl Drop for RefundGuard {
 }
 
 /// Returns the settlement that refunds a call of the tool.
-pub(crate) fn refund_of(tool: &FunctionTool, turn: u64, run: Option<CallRun>) -> Settlement<'_> {
+pub(crate) fn refund_of(
+    tool: &FunctionTool,
+    turn: u64,
+    repeatable: Option<u128>,
+) -> Settlement<'_> {
     let category = tool.definition().category();
     Settlement {
         tool: tool.name(),
         category,
         turn,
         refund: true,
-        run,
+        repeatable,
         ..Settlement::default()
     }
 }

@@ -3,7 +3,6 @@
 
 pub(crate) mod approval_page;
 pub(crate) mod changes;
-pub(crate) mod counted_runs;
 pub(crate) mod handle;
 pub(crate) mod history_store;
 pub(crate) mod memory;
@@ -12,6 +11,7 @@ pub(crate) mod memory_conversations;
 pub(crate) mod memory_histories;
 pub(crate) mod memory_permits;
 pub(crate) mod permits;
+pub(crate) mod repeatable_calls;
 pub(crate) mod session_core;
 pub(crate) mod session_store;
 pub(crate) mod stored_messages;
@@ -31,8 +31,8 @@ pub use crate::session::store::permits::{
 };
 pub use crate::session::store::session_core::PrincipalSpending;
 pub use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, BudgetLimit, CallRun, Charge, OpenError, OpenRequest,
-    PrincipalCharge, Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
+    Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, PrincipalCharge,
+    Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
 pub use crate::session::store::stored_messages::{ConversationSize, StoredMessages};
 pub use crate::session::store::stored_session::StoredSession;

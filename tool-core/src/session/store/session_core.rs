@@ -169,7 +169,7 @@ impl<A: CountAttempts> SessionCore<A> {
                         category: call.category,
                         turn,
                         refund: true,
-                        run: call.run,
+                        repeatable: call.repeatable,
                         ..Settlement::default()
                     });
                 }

@@ -393,9 +393,10 @@ impl Eq for StoreError {}
 ///
 /// 1. A session that is over answers [`Verdict::Inactive`].
 /// 2. Unless the charge is [`Approved`](Charge::Approved), the attempt is counted and checked
-///    against the loop limits. The attempt of a [run](Self::run) counts once for its call.
+///    against the loop limits. The attempt of a [repeatable](Self::repeatable) call
+///    counts once.
 /// 3. Unless the charge is [`Attempt`](Charge::Attempt), the call is checked against the budgets,
-///    if no earlier run of it is charged.
+///    unless it is charged.
 /// 4. Where it has caps, they are checked as well ([`SpendingCaps::left`]).
 /// 5. Unless the charge is [`Hold`](Charge::Hold), the budgets are charged.
 #[non_exhaustive]
@@ -416,8 +417,13 @@ pub struct Admission<'a> {
     pub max_calls: Option<u32>,
     /// The caps on cost and time, if there are any.
     pub caps: Option<&'a SpendingCaps>,
-    /// The run of a call that may ask again. See [`CallRun`].
-    pub run: Option<CallRun>,
+    /// Distinguishes a call that may ask several times from all others of its session, as an engine
+    /// for durable execution makes a call again after a crash.
+    ///
+    /// In a turn, a store counts its attempt once, and charges it once: while it is charged, it is
+    /// checked against the caps only. A refund takes the charge back once each admission has got one,
+    /// so that none gives away the charge of another one that has run.
+    pub repeatable: Option<u128>,
     pub(crate) began: CallInstant,
 }
 
@@ -426,21 +432,6 @@ impl Admission<'_> {
     pub fn now(&self) -> Instant {
         self.began.to_instant()
     }
-}
-
-/// One run of a call that may ask to be admitted several times, as an engine for durable execution
-/// makes a call again after a crash.
-///
-/// In a turn, a store counts the attempt of such a call once, and charges it to one run. A later run
-/// of a call that is charged is checked against the caps only. Only the refund of the run that was
-/// charged takes the charge back, so that a later run cannot give away the charge of one that has had
-/// its effect.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CallRun {
-    /// Distinguishes the call from all others of its session.
-    pub call: u128,
-    /// Distinguishes the run from all others of the call.
-    pub run: u128,
 }
 
 /// The counters that an admission charges.
@@ -544,9 +535,8 @@ pub struct Settlement<'a> {
     pub turn: u64,
     /// True to refund the budget of a call that was admitted and did not run.
     pub refund: bool,
-    /// The run that was admitted, if the call may ask again. A refund for another run than the one
-    /// that was charged changes nothing.
-    pub run: Option<CallRun>,
+    /// The call, if it may ask several times. See [`Admission::repeatable`].
+    pub repeatable: Option<u128>,
     /// True to count the result as empty.
     pub empty: bool,
     /// The cost and the time of the call, to add to those of the turn, the session and the

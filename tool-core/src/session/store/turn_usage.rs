@@ -1,7 +1,7 @@
 //! The counters of a session's turn: calls, empty results, and attempts with equal arguments.
 
 use crate::arguments::fingerprint::Fingerprint;
-use crate::session::store::counted_runs::CountedRuns;
+use crate::session::store::repeatable_calls::RepeatableCalls;
 use crate::session::store::session_store::{Admission, BudgetLimit, Charge, Refusal, Settlement};
 use crate::session::store::turn_report::{ToolTurnReport, TurnReport};
 use crate::text::Name;
@@ -25,8 +25,8 @@ pub(crate) struct TurnUsage<A = Attempts> {
     kept_bytes: usize,
     tools: UsageByTool<A>,
     /// The calls that may ask again.
-    #[serde(default, skip_serializing_if = "CountedRuns::is_empty")]
-    runs: CountedRuns,
+    #[serde(default, skip_serializing_if = "RepeatableCalls::is_empty")]
+    repeatable: RepeatableCalls,
 }
 
 /// The usage of each tool.
@@ -72,7 +72,7 @@ impl<A> Default for TurnUsage<A> {
             categories: [0; 3],
             kept_bytes: 0,
             tools: UsageByTool::default(),
-            runs: CountedRuns::default(),
+            repeatable: RepeatableCalls::default(),
         }
     }
 }
@@ -86,11 +86,17 @@ impl<A: CountAttempts> TurnUsage<A> {
         }
         let in_category = &mut self.categories[call.category as usize];
         let tool = self.tools.get(call.tool, call.name);
-        if call.charge != Charge::Approved && !self.runs.is_counted(call.run) {
+        if call.charge != Charge::Approved && !self.repeatable.is_counted(call.repeatable) {
             tool.attempt(call, &mut self.kept_bytes)?;
-            self.runs.count(call.run);
+            self.repeatable.count(call.repeatable);
         }
-        if call.charge == Charge::Attempt || self.runs.is_charged(call.run) {
+        if call.charge == Charge::Attempt {
+            return Ok(self.turn);
+        }
+        if self.repeatable.is_charged(call.repeatable) {
+            if call.charge != Charge::Hold {
+                self.repeatable.charge(call.repeatable);
+            }
             return Ok(self.turn);
         }
         // The narrowest budget first.
@@ -105,7 +111,7 @@ impl<A: CountAttempts> TurnUsage<A> {
             for count in [&mut tool.calls, in_category, &mut self.total] {
                 *count = count.saturating_add(1);
             }
-            self.runs.charge(call.run);
+            self.repeatable.charge(call.repeatable);
         }
         Ok(self.turn)
     }
@@ -115,7 +121,7 @@ impl<A: CountAttempts> TurnUsage<A> {
         if settlement.turn != self.turn {
             return;
         }
-        if settlement.refund && self.runs.take_charge(settlement.run) {
+        if settlement.refund && self.repeatable.refund(settlement.repeatable) {
             let tool = &mut self.tools.get(settlement.tool, None).calls;
             for count in [
                 tool,
@@ -135,7 +141,7 @@ impl<A: CountAttempts> TurnUsage<A> {
         (self.turn, self.total, self.categories) = (self.turn + 1, 0, [0; 3]);
         self.kept_bytes = 0;
         self.tools.clear();
-        self.runs.clear();
+        self.repeatable.clear();
         self.turn
     }
 

@@ -101,7 +101,7 @@ fn admit(record: &MemoryRecord, limit: u32, arguments: &str) -> Verdict {
         limits: policy.limits(),
         max_calls: None,
         caps: None,
-        run: None,
+        repeatable: None,
         began: CallInstant::now(),
     };
     now(record.admit(&admission)).expect("the store in memory does not fail")
@@ -210,7 +210,7 @@ fn racing_amounts_are_all_charged() {
                 },
                 max_calls: None,
                 caps: Some(&CAPS),
-                run: None,
+                repeatable: None,
                 began: CallInstant::now(),
             };
             matches!(now(record.admit(&call)), Ok(Verdict::Capped { .. }))

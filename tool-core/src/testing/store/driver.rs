@@ -18,7 +18,7 @@ use crate::session::policy::{Policy, TurnLimits};
 use crate::session::state::{SessionState, StateChange, Turn};
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::store::session_store::{
-    Admission, AnsweredCallRecord, CallRun, Charge, Settlement, Verdict,
+    Admission, AnsweredCallRecord, Charge, Settlement, Verdict,
 };
 use crate::session::store::{OpenError, OpenRequest, SessionStore, StoreError};
 use crate::time::CallInstant;
@@ -106,7 +106,7 @@ impl TestSession {
             limits: &call.limits,
             max_calls: call.max_calls,
             caps: call.caps.as_ref(),
-            run: call.run,
+            repeatable: call.repeatable,
             began: CallInstant::now(),
         };
         self.0.admit(&admission).await
@@ -305,8 +305,8 @@ pub struct TestCall {
     pub max_calls: Option<u32>,
     /// The caps on cost and time.
     pub caps: Option<SpendingCaps>,
-    /// The run, if the call may ask again.
-    pub run: Option<CallRun>,
+    /// What distinguishes the call, if it may ask again.
+    pub repeatable: Option<u128>,
 }
 
 impl Default for TestCall {
@@ -319,7 +319,7 @@ impl Default for TestCall {
             limits: open_limits(),
             max_calls: None,
             caps: None,
-            run: None,
+            repeatable: None,
         }
     }
 }
@@ -338,11 +338,11 @@ impl TestCall {
         Self { charge, ..self }
     }
 
-    /// Sets the run.
+    /// Makes it a call that may ask again.
     #[must_use]
-    pub fn run(self, run: CallRun) -> Self {
+    pub fn repeatable(self, call: u128) -> Self {
         Self {
-            run: Some(run),
+            repeatable: Some(call),
             ..self
         }
     }

@@ -48,7 +48,7 @@ pub mod loops;
 pub mod owners;
 pub mod permits;
 pub mod principals;
-pub mod runs;
+pub mod repeats;
 pub mod sessions;
 pub mod state;
 pub mod time;

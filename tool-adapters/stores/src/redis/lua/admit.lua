@@ -1,9 +1,9 @@
 -- Counts an attempt, checks it against the limits, and charges it.
 local repeated, empty = tonumber(max_repeated), tonumber(max_empty)
--- A call that may ask again: the field is there once its attempt was counted, and has the run that is charged.
-local field = 'call:' .. run_call
-local counted = run_call ~= '' and redis.call('HGET', TURN, field)
-local charged = counted and counted ~= ''
+-- A call that may ask again: the field is there once its attempt was counted, and has the admissions for which it is charged.
+local field = repeatable ~= '' and 'call:' .. repeatable
+local counted = field and redis.call('HGET', TURN, field)
+local charged = number(counted) > 0
 
 -- Of a turn with very many different attempts, the latest are kept: new ones are counted in `young`, which becomes `old`
 -- when it is full.
@@ -32,8 +32,8 @@ if charge ~= 'approved' and not counted then
   if empty and empties >= math.max(empty, 1) then
     return used('empty', empties)
   end
-  if run_call ~= '' then
-    redis.call('HSET', TURN, field, '')
+  if field then
+    redis.call('HSET', TURN, field, 0)
   end
 end
 if charge == 'attempt' then
@@ -79,12 +79,14 @@ if has_caps == '1' then
     end
   end
 end
-if (charge == 'run' or charge == 'approved') and not charged then
-  for _, budget in ipairs(budgets) do
-    redis.call('HINCRBY', TURN, budget.counter, 1)
+if charge == 'run' or charge == 'approved' then
+  if not charged then
+    for _, budget in ipairs(budgets) do
+      redis.call('HINCRBY', TURN, budget.counter, 1)
+    end
   end
-  if run_call ~= '' then
-    redis.call('HSET', TURN, field, run)
+  if field then
+    redis.call('HINCRBY', TURN, field, 1)
   end
 end
 if has_caps == '1' then

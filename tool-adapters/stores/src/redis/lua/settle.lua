@@ -13,18 +13,21 @@ if session.ended then
   redis.call('PEXPIRE', AUDIT, redis.call('PTTL', SESSION))
   return inactive()
 end
--- Of a call that may ask again, the run that was charged is refunded, and no other.
-local field = 'call:' .. run_call
-local is_charged = run_call == '' or redis.call('HGET', TURN, field) == run
+-- Returns true if the charge is taken back: that of a call which may ask again, with the refund of its last admission.
+local function takes_charge_back()
+  if repeatable == '' then
+    return true
+  end
+  local field = 'call:' .. repeatable
+  return number(redis.call('HGET', TURN, field)) > 0 and redis.call('HINCRBY', TURN, field, -1) == 0
+end
+
 if session.turn == turn then
-  if refund == '1' and is_charged then
+  if refund == '1' and takes_charge_back() then
     for _, counter in ipairs({ 'tool:' .. tool, 'category:' .. category, 'total' }) do
       if number(redis.call('HGET', TURN, counter)) > 0 then
         redis.call('HINCRBY', TURN, counter, -1)
       end
-    end
-    if run_call ~= '' then
-      redis.call('HSET', TURN, field, '')
     end
   end
   if empty == '1' then
