@@ -26,6 +26,7 @@ test *args:
 bless:
     UPDATE=1 UPDATE_EXPECT=1 cargo test --all-features -p tool-core -p tool-core-macros --lib
     TRYBUILD=overwrite cargo test --all-features --test ui
+    UPDATE=1 UPDATE_EXPECT=1 cargo test --all-features -p tests --test project -- expansion rustdoc_of_tool
 
 # Checks every feature of tool-adapters alone.
 features:

@@ -1,4 +1,5 @@
-//! Every option of `#[tool]` and `#[toolset]` is stored in the definition.
+//! Options of `#[tool]` and `#[toolset]` are stored in the definition. The tests of the macros and of core go through the
+//! tables of options; here the two meet.
 
 use crate::support::tools;
 use std::time::Duration;
@@ -40,7 +41,7 @@ fn bare() -> u8 {
 
 // D3, L2
 #[test]
-fn every_option_is_stored_in_the_definition() {
+fn options_of_every_kind_are_stored_in_the_definition() {
     let tools = tools(everything);
     let tool = tools
         .function_tool("everything")
@@ -92,6 +93,7 @@ fn tool_without_options_has_the_documented_defaults() {
         (tool.timeout(), tool.max_output(), tool.max_calls()),
         (None, None, None)
     );
+    assert_eq!(tool.retries(), None);
     assert_eq!(
         tool.modes().iter().collect::<Vec<_>>(),
         [Mode::Voice, Mode::Text]

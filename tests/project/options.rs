@@ -46,6 +46,45 @@ fn section<'a>(page: &'a str, shown: &str) -> &'a str {
     rest.split("\n## ").next().unwrap_or_default()
 }
 
+/// Returns the first table of options in a text, without the line break after it.
+fn table(text: &str) -> &str {
+    let start = text.find("| option |").expect("a table of options");
+    let table = &text[start..];
+    table.split("\n\n").next().unwrap_or_default()
+}
+
+/// Replaces the links in a text by their words, as rustdoc cannot follow them to the book.
+fn without_links(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("](") {
+        let (before, words) = before.rsplit_once('[').expect("the start of the link");
+        let (_, after) = after.split_once(')').expect("the end of the link");
+        plain += before;
+        plain += words;
+        rest = after;
+    }
+    plain + rest
+}
+
+#[test]
+fn rustdoc_of_tool_has_the_option_table_of_the_book() {
+    let book = fs::read_to_string(super::root().join("docs/book/options.md")).expect("the chapter");
+    let of_the_book = without_links(table(section(&book, "#[tool]")));
+
+    let path = super::root().join("tool-core/src/docs/tool.md");
+    let page = fs::read_to_string(&path).expect("the docs");
+    let (_, options) = page
+        .split_once("\n# Options\n")
+        .expect("a section of options");
+    let written = table(options);
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&path, page.replace(written, &of_the_book)).expect("the docs are written");
+        return;
+    }
+    assert_eq!(written, of_the_book, "`just bless` writes this table");
+}
+
 #[test]
 fn option_tables_name_every_option_of_the_macros() {
     let page = fs::read_to_string(super::root().join("docs/book/options.md")).expect("the chapter");

@@ -192,6 +192,20 @@ pub fn matches_wildcards(pattern: &str, name: &str) -> bool {
     name.ends_with(end)
 }
 
+/// Returns a name such as `open_world` as members of JSON are spelled: `openWorld`.
+pub(crate) fn camel_case(name: &str) -> String {
+    let mut camel = String::new();
+    for (at, word) in name.split('_').enumerate() {
+        let mut letters = word.chars();
+        match letters.next() {
+            Some(first) if at > 0 => camel.push(first.to_ascii_uppercase()),
+            first => camel.extend(first),
+        }
+        camel.push_str(letters.as_str());
+    }
+    camel
+}
+
 /// Encodes bytes as lower-case hexadecimal digits.
 ///
 /// ```

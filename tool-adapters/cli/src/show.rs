@@ -303,7 +303,7 @@ fn options_json(tool: &ToolDefinition) -> Map<String, Value> {
     let flags = tool.flags().names().map(Value::from).collect();
     let mut members = Map::from_iter([("flags".to_owned(), flags)]);
     for option in tool.set_options() {
-        members.insert(option.json_name.to_owned(), option.json);
+        members.insert(option.json_name, option.json);
         if option.name == "on_duplicate" {
             members.insert("duplicateScope".to_owned(), json!(tool.duplicate_scope()));
         }

@@ -423,34 +423,20 @@ impl ManifestTool {
 
 /// Returns the options that have no field of their own.
 fn other_options(tool: &ToolDefinition) -> Map<String, Value> {
-    let has_field = |name| ["timeoutMs", "onDuplicate", "maxOutput", "maxCalls"].contains(&name);
+    let has_field = |name| ["timeout", "on_duplicate", "max_output", "max_calls"].contains(&name);
     let options = tool.set_options().into_iter();
     options
-        .filter(|option| !has_field(option.json_name))
-        .map(|option| (option.json_name.to_owned(), option.json))
+        .filter(|option| !has_field(option.name))
+        .map(|option| (option.json_name, option.json))
         .collect()
 }
 
 /// Returns the names of the options that are on, sorted. An option that is added later changes no
 /// version of a tool without it.
 fn flags(flags: ToolAnnotations) -> Vec<String> {
-    let mut names = flags.names().map(camel_case).collect::<Vec<_>>();
+    let mut names = flags.names().map(text::camel_case).collect::<Vec<_>>();
     names.sort();
     names
-}
-
-/// Returns a name such as `open_world` as members of JSON are spelled: `openWorld`.
-fn camel_case(name: &str) -> String {
-    let mut camel = String::new();
-    for (at, word) in name.split('_').enumerate() {
-        let mut letters = word.chars();
-        match letters.next() {
-            Some(first) if at > 0 => camel.push(first.to_ascii_uppercase()),
-            first => camel.extend(first),
-        }
-        camel.push_str(letters.as_str());
-    }
-    camel
 }
 
 /// A problem of a manifest: a tool that cannot be published, a difference, or an unreadable file.

@@ -4,6 +4,8 @@ use crate::text::hex;
 use sha2::{Digest, Sha256};
 
 /// One tool, upstream or principal with limits.
+///
+/// Limits of several kinds differ here, by the kind of their party, and nowhere else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Party<'a> {
     Tool(&'a str),
@@ -37,6 +39,30 @@ impl<'a> Party<'a> {
             Self::Upstream(name) => format!("the tools of `{name}`"),
             // The model need not learn how the host names its user.
             Self::Principal(_) => "this user".to_owned(),
+        }
+    }
+
+    /// Returns the calls of the party, as refusals of limits name them to the model.
+    pub(crate) fn calls(self) -> String {
+        let words = self.words();
+        match self {
+            Self::Tool(_) | Self::Upstream(_) => format!("calls of {words}"),
+            Self::Principal(_) => format!("calls for {words}"),
+        }
+    }
+
+    /// Returns the words by which the model knows the party as one that does not work.
+    pub(crate) fn failing(self) -> String {
+        match self {
+            Self::Upstream(name) => format!("the service `{name}`"),
+            Self::Tool(_) | Self::Principal(_) => self.words(),
+        }
+    }
+
+    /// Returns true if each automatic retry of a call counts under a rate of the party.
+    pub(crate) fn counts_retries(self) -> bool {
+        match self {
+            Self::Tool(_) | Self::Upstream(_) | Self::Principal(_) => true,
         }
     }
 

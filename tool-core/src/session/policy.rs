@@ -389,6 +389,12 @@ impl Policy {
         self
     }
 
+    /// Returns the shared limits and circuit breakers.
+    #[inline]
+    pub(crate) fn shared_settings(&self) -> &SharedSettings {
+        self.shared.as_deref().unwrap_or(SharedSettings::NONE)
+    }
+
     /// Gives each tool or each upstream of a scope a circuit breaker: after failures in a row its
     /// calls do not run for a while. They are answered `TRANSIENT`, and read when to try again.
     /// Defaults to none. See [`CircuitBreaker`].

@@ -122,14 +122,20 @@ pub(crate) struct SharedSettings {
     breakers: Vec<Scoped<CircuitBreaker>>,
 }
 
-/// The limits of one call, and the party of each.
-pub(crate) struct CallLimits<'a> {
-    pub(crate) parties: Vec<Party<'a>>,
-    /// In the order of the parties.
-    pub(crate) limits: Vec<SharedLimit>,
+/// A limit of one call, and the party whose calls share it.
+pub(crate) struct CallLimit<'a> {
+    pub(crate) party: Party<'a>,
+    pub(crate) limit: SharedLimit,
 }
 
 impl SharedSettings {
+    /// The settings of a policy that has none.
+    pub(crate) const NONE: &'static Self = &Self {
+        rates: Vec::new(),
+        concurrent: Vec::new(),
+        breakers: Vec::new(),
+    };
+
     pub(crate) fn add_rate(&mut self, scope: LimitScope, value: RateLimit) {
         self.rates.push(Scoped { scope, value });
     }
@@ -175,6 +181,15 @@ impl SharedSettings {
         problems
     }
 
+    /// Returns true if calls of the tool may have circuit breakers or limits. Others run at once,
+    /// and [`limits_of`](Self::limits_of) is not asked for theirs.
+    #[inline]
+    pub(crate) fn may_limit(&self, tool: &ToolDefinition) -> bool {
+        applies(&self.rates, tool)
+            || applies(&self.concurrent, tool)
+            || applies(&self.breakers, tool)
+    }
+
     /// Returns the circuit breakers of a tool: its own, and that of its upstream.
     pub(crate) fn breakers<'a>(
         &'a self,
@@ -192,11 +207,8 @@ impl SharedSettings {
         tool: &'a ToolDefinition,
         principal: &'a str,
         is_nested: bool,
-    ) -> CallLimits<'a> {
-        let mut all = CallLimits {
-            parties: Vec::new(),
-            limits: Vec::new(),
-        };
+    ) -> Vec<CallLimit<'a>> {
+        let mut all = Vec::new();
         for kind in ["tool", "upstream", "principal"] {
             let rate = last(&self.rates, tool, principal, kind);
             let concurrent = last(&self.concurrent, tool, principal, kind)
@@ -207,15 +219,23 @@ impl SharedSettings {
             let Some(party) = party else {
                 continue;
             };
-            all.parties.push(party);
-            all.limits.push(SharedLimit {
-                key: party.key(),
-                rate: rate.map(|(_, rate)| *rate),
-                concurrent: concurrent.map(|(_, calls)| *calls),
+            all.push(CallLimit {
+                party,
+                limit: SharedLimit {
+                    key: party.key(),
+                    rate: rate.map(|(_, rate)| *rate),
+                    concurrent: concurrent.map(|(_, calls)| *calls),
+                },
             });
         }
         all
     }
+}
+
+/// Returns true if one of the settings applies to calls of the tool.
+fn applies<T>(settings: &[Scoped<T>], tool: &ToolDefinition) -> bool {
+    let mut scopes = settings.iter().map(|setting| &setting.scope);
+    scopes.any(|scope| scope.party(tool, "").is_some())
 }
 
 /// Returns the last setting for a kind of party that applies to a call, and the party.
@@ -263,8 +283,8 @@ mod tests {
         for (name, calls) in [("add", 1), ("search_files", 2), ("search_web", 3)] {
             let tool = tool(name);
             let found = settings.limits_of(tool.definition(), "", false);
-            assert_eq!(found.limits[0].rate, Some(rate(calls)), "{name}");
-            assert_eq!(found.limits[0].key, format!("tool:{name}"));
+            assert_eq!(found[0].limit.rate, Some(rate(calls)), "{name}");
+            assert_eq!(found[0].limit.key, format!("tool:{name}"));
         }
     }
 
@@ -277,8 +297,8 @@ mod tests {
         let tool = tool("search").upstream("github");
         let found = settings.limits_of(tool.definition(), "user:7", false);
         let figures = found
-            .limits
             .iter()
+            .map(|found| &found.limit)
             .map(|limit| (limit.key.as_str(), limit.rate, limit.concurrent));
         assert_eq!(
             figures.collect::<Vec<_>>(),
@@ -295,7 +315,26 @@ mod tests {
         settings.add_concurrent(LimitScope::Principal, 1);
         let tool = tool("search");
         let found = settings.limits_of(tool.definition(), "user:7", true);
-        assert!(found.limits.is_empty());
+        assert!(found.is_empty());
+    }
+
+    #[test]
+    fn settings_limit_the_tools_of_their_scopes_only() {
+        assert!(!SharedSettings::NONE.may_limit(tool("search").definition()));
+
+        let mut of_tools = SharedSettings::default();
+        of_tools.add_rate(LimitScope::tool("search_*"), rate(1));
+        assert!(of_tools.may_limit(tool("search_web").definition()));
+        assert!(!of_tools.may_limit(tool("add").definition()));
+
+        let mut of_upstreams = SharedSettings::default();
+        of_upstreams.add_breaker(LimitScope::upstream("github"), CircuitBreaker::new(1));
+        assert!(of_upstreams.may_limit(tool("add").upstream("github").definition()));
+        assert!(!of_upstreams.may_limit(tool("add").definition()));
+
+        let mut of_principals = SharedSettings::default();
+        of_principals.add_concurrent(LimitScope::Principal, 1);
+        assert!(of_principals.may_limit(tool("add").definition()));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use crate::arguments::{Coercions, JsonRepair};
 use crate::call::approval_reason::ApprovalNeed;
 use crate::call::mode::Modes;
+use crate::text::camel_case;
 use crate::time::whole_milliseconds;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -372,7 +373,7 @@ for_each_option!(option_fields);
 ///
 /// let tools = ToolContext::builder().with(search).build()?;
 /// let option = tools.definitions().next().expect("a tool").set_options().remove(0);
-/// assert_eq!((option.name, option.json_name), ("max_calls", "maxCalls"));
+/// assert_eq!((option.name, option.json_name.as_str()), ("max_calls", "maxCalls"));
 /// assert_eq!(option.with_unit(), "3 a turn");
 /// assert_eq!(option.words, "at most 3 calls a turn");
 /// # Ok::<(), tool_core::RegistryErrors>(())
@@ -383,7 +384,7 @@ pub struct SetOption {
     /// The name, as `#[tool(..)]` spells it.
     pub name: &'static str,
     /// The name of the member in JSON, with the unit of a time.
-    pub json_name: &'static str,
+    pub json_name: String,
     /// The value in JSON.
     pub json: Value,
     /// The value for people, without its unit.
@@ -395,6 +396,37 @@ pub struct SetOption {
 }
 
 impl SetOption {
+    /// Creates an option whose value is a time. In JSON it is a number of milliseconds, and its name
+    /// says so.
+    fn time(name: &'static str, time: Duration) -> Self {
+        let shown = name.replace('_', " ");
+        Self {
+            name,
+            json_name: camel_case(name) + "Ms",
+            json: whole_milliseconds(time).into(),
+            value: format!("{time:?}"),
+            unit: "",
+            words: format!("{shown} {time:?}"),
+        }
+    }
+
+    /// Creates an option whose value is a number.
+    fn number(
+        name: &'static str,
+        number: impl Copy + ToString + Into<Value>,
+        unit: &'static str,
+        words: String,
+    ) -> Self {
+        Self {
+            name,
+            json_name: camel_case(name),
+            json: number.into(),
+            value: number.to_string(),
+            unit,
+            words,
+        }
+    }
+
     /// Returns the value and its unit: `3 a turn`.
     pub fn with_unit(&self) -> String {
         match self.unit {
@@ -425,17 +457,10 @@ impl ToolOptions {
         let on_duplicate = Some(on_duplicate).filter(|treatment| *treatment != OnDuplicate::Allow);
 
         let all = [
-            timeout.map(|time| SetOption {
-                name: "timeout",
-                json_name: "timeoutMs",
-                json: whole_milliseconds(time).into(),
-                value: format!("{time:?}"),
-                unit: "",
-                words: format!("timeout {time:?}"),
-            }),
+            timeout.map(|time| SetOption::time("timeout", time)),
             on_duplicate.map(|treatment| SetOption {
                 name: "on_duplicate",
-                json_name: "onDuplicate",
+                json_name: camel_case("on_duplicate"),
                 json: treatment.as_str().into(),
                 value: treatment.as_str().to_owned(),
                 unit: match duplicate_scope {
@@ -444,32 +469,20 @@ impl ToolOptions {
                 },
                 words: format!("{} duplicates", treatment.as_str()),
             }),
-            max_calls.map(|calls| SetOption {
-                name: "max_calls",
-                json_name: "maxCalls",
-                json: calls.into(),
-                value: calls.to_string(),
-                unit: "a turn",
-                words: format!("at most {calls} calls a turn"),
+            max_calls.map(|calls| {
+                let words = format!("at most {calls} calls a turn");
+                SetOption::number("max_calls", calls, "a turn", words)
             }),
-            max_output.map(|characters| SetOption {
-                name: "max_output",
-                json_name: "maxOutput",
-                json: characters.into(),
-                value: characters.to_string(),
-                unit: "characters",
-                words: format!("at most {characters} characters"),
+            max_output.map(|characters| {
+                let words = format!("at most {characters} characters");
+                SetOption::number("max_output", characters, "characters", words)
             }),
-            retries.map(|times| SetOption {
-                name: "retries",
-                json_name: "retries",
-                json: times.into(),
-                value: times.to_string(),
-                unit: "",
-                words: match times {
+            retries.map(|times| {
+                let words = match times {
                     1 => "1 retry".to_owned(),
                     _ => format!("{times} retries"),
-                },
+                };
+                SetOption::number("retries", times, "", words)
             }),
         ];
         all.into_iter().flatten().collect()

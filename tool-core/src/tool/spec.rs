@@ -46,6 +46,11 @@ pub struct ToolSpec<T: 'static> {
     pub(crate) visible: Option<fn(&RunContext) -> bool>,
 }
 
+/// Returns the time that an option is set to.
+pub const fn milliseconds(count: u64) -> Duration {
+    Duration::from_millis(count)
+}
+
 const UNKNOWN_SOURCE: SourceLocation = SourceLocation { file: "", line: 0 };
 
 impl SourceLocation {
@@ -139,8 +144,6 @@ impl<T: 'static> ToolSpec<T> {
     setters! {
         /// Sets the description for the model.
         description(description: &'static str) => tool.description = description;
-        /// Sets the maximum duration of a call in milliseconds.
-        timeout_ms(milliseconds: u64) => tool.options.timeout = Some(Duration::from_millis(milliseconds));
         /// Sets the title for people.
         title(title: &'static str) => tool.title = Some(title);
         /// Sets the guide's text.

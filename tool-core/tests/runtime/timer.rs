@@ -1,9 +1,10 @@
 //! Calls that have to wait where tokio cannot wake them.
 
 use futures_util::FutureExt;
-use tool_core::session::{Hook, HookFuture, HookedCall};
+use std::time::Duration;
+use tool_core::session::{Hook, HookFuture, HookedCall, LimitScope};
 use tool_core::{
-    ErrorKind, Mode, Runtime, Session, ToolCall, ToolContext, ToolError, ToolResponse, tool,
+    ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolError, ToolResponse, tool,
 };
 
 /// Wait for ever.
@@ -66,6 +67,26 @@ fn calls_outside_of_tokio_name_the_fix() {
         assert!(refusal(&call(name)).contains("#[tokio::main]"), "{name}");
     }
     assert_eq!(call("answers").data_json(), Some("1"));
+}
+
+// R-B5, R-B7
+#[test]
+fn only_calls_under_a_limit_have_to_wait_for_one() {
+    for (limited, runs_at_once) in [("waits", true), ("answers", false)] {
+        let minute = Duration::from_secs(60);
+        let policy = Policy::text().rate_limit(LimitScope::tool(limited), 1, minute);
+        let runtime = Runtime::builder(tools()).policy(policy);
+        let runtime = runtime.build().expect("builds");
+        let session = session(&runtime).now_or_never().expect("is open at once");
+        let response = session
+            .call(ToolCall::new("c-1", "answers", "{}"))
+            .now_or_never()
+            .expect("is answered at once");
+        assert_eq!(response.is_ok(), runs_at_once, "{limited}");
+        if !runs_at_once {
+            assert!(refusal(&response).contains("#[tokio::main]"));
+        }
+    }
 }
 
 // R-B5

@@ -56,7 +56,7 @@ pub(crate) struct AttributeGrammar {
     pub(crate) repeatable: &'static [&'static str],
 }
 
-pub(super) static TOOL: AttributeGrammar = AttributeGrammar {
+pub(crate) static TOOL: AttributeGrammar = AttributeGrammar {
     shown: "#[tool]",
     known: &[
         "name",
@@ -88,21 +88,34 @@ pub(super) static TOOL: AttributeGrammar = AttributeGrammar {
     repeatable: &[],
 };
 
-/// An option whose value is a whole number from 1.
-pub(super) struct NumberGrammar {
-    pub(super) name: &'static str,
+/// An option whose value is a time.
+pub(crate) struct TimeGrammar {
+    pub(crate) name: &'static str,
     /// The value that messages show.
-    pub(super) example: &'static str,
-    pub(super) most: u64,
+    pub(crate) example: &'static str,
+}
+
+/// The times among the options of `#[tool]`. Each sets the option of its name in `ToolSpec`.
+pub(crate) static TOOL_TIMES: &[TimeGrammar] = &[TimeGrammar {
+    name: "timeout",
+    example: "\"5s\"",
+}];
+
+/// An option whose value is a whole number from 1.
+pub(crate) struct NumberGrammar {
+    pub(crate) name: &'static str,
+    /// The value that messages show.
+    pub(crate) example: &'static str,
+    pub(crate) most: u64,
     /// The message for 0.
-    pub(super) zero: &'static str,
+    pub(crate) zero: &'static str,
 }
 
 const NO_LIMIT: &str =
     "a limit of `0` would refuse every call\nhelp: remove the option for no limit";
 
 /// The numbers among the options of `#[tool]`. Each sets the option of its name in `ToolSpec`.
-pub(super) static TOOL_NUMBERS: &[NumberGrammar] = &[
+pub(crate) static TOOL_NUMBERS: &[NumberGrammar] = &[
     NumberGrammar {
         name: "max_output",
         example: "1500",

@@ -8,8 +8,8 @@ use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, tok
 
 use super::bounds::Number;
 use super::grammar::{
-    NumberGrammar, PROMPT, RESOURCE, TOOL, TOOL_NUMBERS, choice, crate_path, flag, has_value,
-    invalid_value, ungrouped, value,
+    NumberGrammar, PROMPT, RESOURCE, TOOL, TOOL_NUMBERS, TOOL_TIMES, choice, crate_path, flag,
+    has_value, invalid_value, ungrouped, value,
 };
 use crate::errors::Errors;
 use crate::tokens::{compact, mentions};
@@ -52,9 +52,7 @@ pub(crate) struct ToolOptions {
     pub(crate) category: Option<&'static str>,
     pub(crate) modes: Option<Modes>,
     pub(crate) confirm: Option<Confirm>,
-    pub(crate) timeout_ms: Option<u64>,
-    /// `timeout`, as it is written.
-    pub(crate) timeout: Option<Path>,
+    pub(crate) times: Vec<TimeOption>,
     /// The options that take no value.
     pub(crate) flags: Vec<FlagOption>,
     pub(crate) on_duplicate: Option<&'static str>,
@@ -76,6 +74,13 @@ pub(crate) struct ToolOptions {
 /// An option without a value.
 pub(crate) struct FlagOption {
     pub(crate) name: String,
+    pub(crate) written: Path,
+}
+
+/// An option whose value is a time.
+pub(crate) struct TimeOption {
+    pub(crate) name: &'static str,
+    pub(crate) milliseconds: u64,
     pub(crate) written: Path,
 }
 
@@ -124,6 +129,10 @@ impl ToolOptions {
             .map(|flag| &flag.written)
     }
 
+    pub(crate) fn time(&self, name: &str) -> Option<&TimeOption> {
+        self.times.iter().find(|time| time.name == name)
+    }
+
     fn one(&mut self, key: &str, meta: &ParseNestedMeta) -> Result<()> {
         match key {
             "name" => self.name = Some(value(meta, "\"...\"")?),
@@ -134,10 +143,6 @@ impl ToolOptions {
             }
             "modes" => self.modes = Some(modes(meta)?),
             "confirm" => self.confirm = Some(confirm(meta)?),
-            "timeout" => {
-                self.timeout_ms = Some(milliseconds(&value(meta, "\"5s\"")?)?);
-                self.timeout = Some(meta.path.clone());
-            }
             "on_duplicate" => {
                 self.on_duplicate = Some(chosen(
                     meta,
@@ -155,12 +160,20 @@ impl ToolOptions {
             "crate" => self.krate = Some(crate_path(meta)?),
             "uri" => self.uri = Some(value(meta, "\"notes://{id}\"")?),
             "mime" => self.mime = Some(value(meta, "\"text/markdown\"")?),
-            _ => self.number_or_flag(key, meta)?,
+            _ => self.time_number_or_flag(key, meta)?,
         }
         Ok(())
     }
 
-    fn number_or_flag(&mut self, key: &str, meta: &ParseNestedMeta) -> Result<()> {
+    fn time_number_or_flag(&mut self, key: &str, meta: &ParseNestedMeta) -> Result<()> {
+        if let Some(grammar) = TOOL_TIMES.iter().find(|time| time.name == key) {
+            self.times.push(TimeOption {
+                name: grammar.name,
+                milliseconds: milliseconds(grammar.name, &value(meta, grammar.example)?)?,
+                written: meta.path.clone(),
+            });
+            return Ok(());
+        }
         if let Some(grammar) = TOOL_NUMBERS.iter().find(|number| number.name == key) {
             self.numbers.push(NumberOption {
                 name: grammar.name,
@@ -273,8 +286,8 @@ fn dynamic(meta: &ParseNestedMeta) -> Result<Expr> {
     Ok(expr)
 }
 
-/// Parses `800ms`, `5s` or `2m`.
-pub(crate) fn milliseconds(text: &LitStr) -> Result<u64> {
+/// Parses `800ms`, `5s` or `2m`, the value of an option.
+pub(crate) fn milliseconds(name: &str, text: &LitStr) -> Result<u64> {
     let written = text.value();
     let digits = written.trim_end_matches(|c: char| !c.is_ascii_digit());
     let factor = match written.get(digits.len()..).map(str::trim) {
@@ -286,7 +299,7 @@ pub(crate) fn milliseconds(text: &LitStr) -> Result<u64> {
     let count = digits.parse::<u64>().ok().filter(|count| *count > 0);
     count.zip(factor).and_then(|(count, factor)| count.checked_mul(factor)).ok_or_else(|| {
         let message = format!(
-            "invalid timeout `{written}`\nhelp: write a whole number and a unit: `\"800ms\"`, `\"5s\"` or `\"2m\"`"
+            "invalid {name} `{written}`\nhelp: write a whole number and a unit: `\"800ms\"`, `\"5s\"` or `\"2m\"`"
         );
         Error::new_spanned(text, message)
     })

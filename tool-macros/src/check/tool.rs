@@ -118,10 +118,9 @@ fn blocking_is_sync(tool: &Tool, errors: &mut Errors) {
 /// `blocking`, and returns no stream.
 fn timeout_can_interrupt(tool: &Tool, errors: &mut Errors) {
     let signature = &tool.function.sig;
-    let Some(path) = tool
+    let Some(timeout) = tool
         .options
-        .timeout
-        .as_ref()
+        .time("timeout")
         .filter(|_| signature.asyncness.is_none())
     else {
         return;
@@ -133,7 +132,7 @@ fn timeout_can_interrupt(tool: &Tool, errors: &mut Errors) {
         .contains("Stream");
     if tool.options.flag("blocking").is_none() && !returns_stream {
         let message = "`timeout` cannot interrupt a function that is not `async`\nhelp: add `blocking`, so that it runs on a thread of its own, or make it `async`";
-        errors.report(path, message);
+        errors.report(&timeout.written, message);
     }
 }
 

@@ -123,10 +123,11 @@ pub(super) fn source_location(line: u32, path: &str) -> TokenStream {
 fn options(expansion: &ToolExpansion) -> TokenStream {
     let options: &ToolOptions = &expansion.tool.options;
     let title = options.title.as_ref().map(|title| quote!(.title(#title)));
-    let timeout = options
-        .timeout_ms
-        .map(proc_macro2::Literal::u64_unsuffixed)
-        .map(|ms| quote!(.timeout_ms(#ms)));
+    let times = options.times.iter().map(|time| {
+        let name = generated(time.name);
+        let milliseconds = proc_macro2::Literal::u64_unsuffixed(time.milliseconds);
+        quote_spanned!(site()=> .#name(__tool::milliseconds(#milliseconds)))
+    });
     let numbers = options.numbers.iter().map(|number| {
         let name = generated(number.name);
         let value = proc_macro2::Literal::u64_unsuffixed(number.value);
@@ -144,7 +145,7 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
         let visible = expansion.scope.without_self(visible);
         quote!(.dynamic(#visible))
     });
-    quote!(#title #choices #confirm #timeout #(#flags)* #(#numbers)* #guide #dynamic)
+    quote!(#title #choices #confirm #(#times)* #(#flags)* #(#numbers)* #guide #dynamic)
 }
 
 /// Writes the options that are variants of an enum.

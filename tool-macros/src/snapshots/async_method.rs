@@ -95,7 +95,7 @@ const _: () = {
                 .at(0, __tool::path!("::GoogleCalendar::create_event"))
                 .category(__tool::Category::Action)
                 .confirm(__tool::Confirm::Always)
-                .timeout_ms(5000)
+                .timeout(__tool::milliseconds(5000))
                 .uses_context()
                 .output(|__generator| {
                     __tool::of_type::<Result<Event, CalendarError>>()

@@ -5,9 +5,11 @@ use syn::parse_quote;
 use super::{errors_in, tokens};
 use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
 use crate::attr::bounds::Number::{Float, Int};
+use crate::attr::grammar::{TOOL, TOOL_NUMBERS, TOOL_TIMES};
 use crate::attr::tool::ItemKind;
 use crate::attr::tool::{Confirm, Modes, ToolOptions, milliseconds};
 use crate::attr::toolset::{PartOption, PrefixOption, ToolsetOptions};
+use crate::driver;
 use crate::errors::Errors;
 use crate::expand::value::literal_json;
 
@@ -32,7 +34,7 @@ fn a_bare_attribute_has_no_options() {
 }
 
 #[test]
-fn reads_every_tool_option() {
+fn reads_tool_options_of_every_kind() {
     let options = tool(&parse_quote!(#[tool(
         name = "n", title = "t", description = DESCRIPTION, category = "action", modes("voice", "text"), confirm,
         timeout = "800ms", idempotent, destructive, open_world, ignore_on_enter, cancellable, on_duplicate = "reject",
@@ -44,10 +46,13 @@ fn reads_every_tool_option() {
         (options.category, options.on_duplicate),
         (Some("action"), Some("reject"))
     );
-    assert_eq!(
-        (options.modes, options.timeout_ms),
-        (Some(Modes::Both), Some(800))
-    );
+    assert_eq!(options.modes, Some(Modes::Both));
+    let times = options
+        .times
+        .iter()
+        .map(|time| (time.name, time.milliseconds))
+        .collect::<Vec<_>>();
+    assert_eq!(times, [("timeout", 800)]);
     let numbers = options
         .numbers
         .iter()
@@ -57,6 +62,83 @@ fn reads_every_tool_option() {
     assert!(matches!(options.confirm, Some(Confirm::Always)));
     assert_eq!(options.flags.len(), 7);
     assert!(options.args.is_some() && options.krate.is_some() && options.guide.is_some());
+}
+
+/// Returns the expansion of a tool that may have any option, without spaces.
+fn expanded(options: &str) -> String {
+    let item = tokens("/// D.\n async fn get() {}");
+    let options = format!("category = \"retrieval\", {options}");
+    let mut expanded = driver::tool(tokens(&options), &item).to_string();
+    expanded.retain(|letter| letter != ' ');
+    expanded
+}
+
+/// Returns the first message about a tool with this option.
+fn refusal(option: &str) -> String {
+    let item = tokens("/// D.\n async fn get() {}");
+    let expanded = driver::tool(tokens(option), &item);
+    let mut messages = errors_in(&expanded);
+    assert!(!messages.is_empty(), "no error for {option}");
+    messages.remove(0)
+}
+
+#[test]
+fn each_time_and_number_sets_the_option_of_its_name() {
+    for time in TOOL_TIMES {
+        let name = time.name;
+        let spec = expanded(&format!("{name} = \"3s\""));
+        let setter = format!(".{name}(__tool::milliseconds(3000))");
+        assert!(spec.contains(&setter), "{setter}: {spec}");
+    }
+    for number in TOOL_NUMBERS {
+        let name = number.name;
+        let spec = expanded(&format!("{name} = 3"));
+        let setter = format!(".{name}(3)");
+        assert!(spec.contains(&setter), "{setter}: {spec}");
+    }
+}
+
+#[test]
+fn each_time_refuses_what_is_no_time() {
+    for time in TOOL_TIMES {
+        let name = time.name;
+        let example = time.example;
+        assert!(TOOL.known.contains(&name), "{name}");
+        assert_eq!(
+            refusal(&format!("{name} = \"soon\"")),
+            format!(
+                "invalid {name} `soon`\nhelp: write a whole number and a unit: `\"800ms\"`, `\"5s\"` or `\"2m\"`"
+            )
+        );
+        assert_eq!(
+            refusal(&format!("{name} = 5")),
+            format!("invalid value `5` for `{name}`\nhelp: write `{name} = {example}`")
+        );
+    }
+}
+
+#[test]
+fn each_number_refuses_zero_and_what_is_too_large() {
+    for number in TOOL_NUMBERS {
+        let name = number.name;
+        let example = number.example;
+        assert!(TOOL.known.contains(&name), "{name}");
+        assert_eq!(refusal(&format!("{name} = 0")), number.zero);
+        let too_large = u128::from(number.most) + 1;
+        assert_eq!(
+            refusal(&format!("{name} = {too_large}")),
+            format!("invalid value `{too_large}` for `{name}`\nhelp: write `{name} = {example}`")
+        );
+    }
+}
+
+#[test]
+fn unknown_option_lists_all_that_the_attribute_takes() {
+    let message = refusal("blue");
+    assert_eq!(message.matches('`').count(), 2 * (TOOL.known.len() + 2));
+    for option in TOOL.known {
+        assert!(message.contains(&format!("`{option}`")), "{message}");
+    }
 }
 
 #[test]
@@ -81,8 +163,10 @@ fn confirm_takes_a_function_or_a_boolean() {
 
 #[test]
 fn reads_timeouts_in_milliseconds_seconds_or_minutes() {
-    let read =
-        |text: &str| milliseconds(&syn::LitStr::new(text, proc_macro2::Span::call_site())).ok();
+    let read = |text: &str| {
+        let text = syn::LitStr::new(text, proc_macro2::Span::call_site());
+        milliseconds("timeout", &text).ok()
+    };
     assert_eq!(
         ["800ms", "5s", "2m", "5 s"].map(read),
         [Some(800), Some(5_000), Some(120_000), Some(5_000)]

@@ -9,12 +9,14 @@ use crate::registry::ToolContext;
 use crate::schema::timestamp::Timestamp;
 use crate::tool::function::FunctionTool;
 use crate::tool::guide::Guide;
-use crate::tool::options;
-use crate::tool::options::Category;
+use crate::tool::options::{
+    Category, Confirm, DuplicateScope, OnDuplicate, SetOption, for_each_flag, for_each_option,
+};
 use crate::tool::raw::RawTool;
 use serde_json::{Map, Value, json};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::time::Duration;
 use tool_macros::toolset;
 
 async fn echo(arguments: Value, _: &RunContext) -> Result<Value, ToolError> {
@@ -250,16 +252,142 @@ fn a_change_of_content_changes_the_version() {
         guided(&search(), &format!("{guide}\nMore.\n")),
         search().category(Category::Action),
         search().modes(Modes::VOICE),
-        search().timeout(std::time::Duration::from_secs(1)),
+        search().timeout(Duration::from_secs(1)),
         search().max_output(10),
         search().output_schema(json!({"type": "string"})),
         search().max_calls(1),
         search().sequential(),
-        search().confirm(options::Confirm::Always),
+        search().confirm(Confirm::Always),
     ]
     .map(version_of);
     let distinct = versions.iter().collect::<std::collections::HashSet<_>>();
     assert_eq!(distinct.len(), versions.len(), "{versions:?}");
+}
+
+/// A value of an option other than its default.
+trait SampleValue {
+    const SAMPLE: Self;
+}
+
+macro_rules! samples {
+    ($($type:ty = $value:expr;)*) => {
+        $(impl SampleValue for $type {
+            const SAMPLE: Self = $value;
+        })*
+    };
+}
+
+samples! {
+    Category = Category::Retrieval;
+    Modes = Modes::VOICE;
+    Confirm = Confirm::Always;
+    Duration = Duration::from_secs(7);
+    OnDuplicate = OnDuplicate::Reject;
+    DuplicateScope = DuplicateScope::NameAndArgs;
+    usize = 7;
+    u32 = 7;
+}
+
+/// A tool with one option.
+struct ToolWithOption {
+    option: &'static str,
+    /// The value that was set, and the value that the definition has.
+    given: String,
+    stored: String,
+    tool: FunctionTool,
+}
+
+/// A tool that may have any option.
+fn repeatable() -> FunctionTool {
+    search().idempotent()
+}
+
+macro_rules! tools_with_options {
+    ($(
+        $(#[$get:meta])* get $name:ident: $type:ty = $default:expr;
+        $(#[$set:meta])* set($argument:ident: $given:ty) => $value:expr;
+    )*) => {
+        [$({
+            let $argument = <$given>::SAMPLE;
+            let given: $type = $value;
+            let tool = repeatable().$name($argument);
+            ToolWithOption {
+                option: stringify!($name),
+                given: format!("{given:?}"),
+                stored: format!("{:?}", tool.definition().$name()),
+                tool,
+            }
+        }),*]
+    };
+}
+
+/// Returns a tool for each option with a value.
+fn tools_with_options() -> Vec<ToolWithOption> {
+    for_each_option!(tools_with_options).into()
+}
+
+// D3
+#[test]
+fn each_option_with_a_value_is_stored_in_the_definition() {
+    for ToolWithOption {
+        option,
+        given,
+        stored,
+        ..
+    } in tools_with_options()
+    {
+        assert_eq!(stored, given, "{option}");
+    }
+}
+
+// R-F2
+#[test]
+fn each_option_with_a_value_changes_the_version() {
+    let without = version_of(repeatable());
+    for ToolWithOption { option, tool, .. } in tools_with_options() {
+        assert_ne!(version_of(tool), without, "{option}");
+    }
+}
+
+/// The options that every list shows in a way of its own.
+const SHOWN_APART: [&str; 4] = ["category", "modes", "confirm", "duplicate_scope"];
+
+// R-F1
+#[test]
+fn each_option_with_a_value_is_shown_in_every_list() {
+    for ToolWithOption { option, tool, .. } in tools_with_options() {
+        if SHOWN_APART.contains(&option) {
+            continue;
+        }
+        let shown = tool.definition().set_options();
+        let SetOption {
+            name,
+            json_name,
+            json,
+            ..
+        } = shown.first().unwrap_or_else(|| panic!("{option}"));
+        assert_eq!(*name, option);
+        let manifest = Manifest::build(&context([tool])).expect("sound");
+        let manifest = serde_json::to_value(manifest).expect("JSON");
+        assert_eq!(&manifest["tools"][0][json_name], json, "{option}");
+    }
+}
+
+macro_rules! tools_with_flags {
+    ($($(#[$doc:meta])* $name:ident() => $($field:ident).+ = $value:expr;)*) => {
+        [$((stringify!($name), search().$name())),*]
+    };
+}
+
+// D3, R-F2
+#[test]
+fn each_flag_is_named_and_changes_the_version() {
+    let without = version_of(search());
+    for (flag, tool) in for_each_flag!(tools_with_flags) {
+        let names = tool.definition().flags().names().collect::<Vec<_>>();
+        assert_eq!(names, [flag]);
+        assert_ne!(version_of(tool), without, "{flag}");
+    }
 }
 
 // R-F3

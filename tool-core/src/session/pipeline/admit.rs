@@ -6,7 +6,7 @@ use crate::call::{ApprovalReason, ApprovalSource, ErrorKind, ToolError, ToolResp
 use crate::session::caps::{CapAmount, CapScope, UsedCap};
 use crate::session::pipeline::governed_call::{GovernedCall, session_over};
 use crate::session::pipeline::journal::JournalClaim;
-use crate::session::pipeline::passage::Passage;
+use crate::session::pipeline::passage::{Passage, has_limits};
 use crate::session::pipeline::refund::{RefundGuard, refund_of};
 use crate::session::policy::Policy;
 use crate::session::running::RunningGuard;
@@ -47,7 +47,7 @@ struct GateState<'a> {
     /// The claim of a call whose start is in the journal, and whose end is not.
     claim: Option<JournalClaim>,
     /// The call's passage through circuit breakers, and its places among the calls that run.
-    passage: Option<Passage>,
+    passage: Option<Passage<'a>>,
 }
 
 /// The reason for which the gate stopped a call.
@@ -79,10 +79,12 @@ impl<'a> AdmissionGate<'a> {
         let waits = !runtime.hooks.is_empty()
             || runtime.journal.is_some()
             || call.definition().options.annotations.blocking;
-        let is_limited =
-            call.policy.shared.is_some() || call.definition().options.retries.is_some();
-        let defers_admitted =
-            waits || is_limited || call.is_cacheable() || call.request.approval().is_some();
+        let may_repeat = call.definition().options.retries.is_some();
+        let defers_admitted = waits
+            || may_repeat
+            || has_limits(call)
+            || call.is_cacheable()
+            || call.request.approval().is_some();
         Self {
             call,
             defers_admitted,
@@ -128,12 +130,12 @@ impl<'a> AdmissionGate<'a> {
     }
 
     /// Keeps the passage of a call until it has run.
-    pub(crate) fn keep_passage(&self, passage: Passage) {
+    pub(crate) fn keep_passage(&self, passage: Passage<'a>) {
         self.state.lock().get_or_insert_default().passage = Some(passage);
     }
 
     /// Takes the passage of a call that is about to run.
-    pub(crate) fn take_passage(&self) -> Option<Passage> {
+    pub(crate) fn take_passage(&self) -> Option<Passage<'a>> {
         self.state.lock().as_mut()?.passage.take()
     }
 

@@ -310,7 +310,7 @@ impl GovernedCall<'_> {
         }
 
         // Before the approval is used up, as the call may come again.
-        let entered = passage::enter(self, |error| gate.without_store(error)).await;
+        let entered = passage::enter(gate.call, |error| gate.without_store(error)).await;
         match entered {
             Ok(Some(passage)) => gate.keep_passage(passage),
             Ok(None) => {}

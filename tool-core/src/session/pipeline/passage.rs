@@ -5,7 +5,7 @@ use crate::session::circuit_breaker::{CircuitBreaker, CircuitPass, OpenCircuit, 
 use crate::session::party::Party;
 use crate::session::pipeline::governed_call::GovernedCall;
 use crate::session::pipeline::permit::{Permit, in_seconds, refused};
-use crate::session::shared_limits::{CallLimits, SharedSettings};
+use crate::session::shared_limits::{CallLimit, SharedSettings};
 use crate::session::store::{PermitVerdict, StoreError};
 use futures_util::future::{Either, select};
 use std::pin::pin;
@@ -15,8 +15,9 @@ use tokio::time::Instant;
 
 /// A call that has passed its circuit breakers and shared limits.
 #[derive(Default)]
-pub(crate) struct Passage {
+pub(crate) struct Passage<'a> {
     circuits: Vec<PassedCircuit>,
+    limits: Vec<CallLimit<'a>>,
     permit: Option<Permit>,
 }
 
@@ -26,10 +27,21 @@ struct PassedCircuit {
     settings: CircuitBreaker,
 }
 
-/// Returns the settings that hold for a call. The runtime's own tools have no limits.
+/// Returns the settings that hold for a call, if it may have limits or circuit breakers. The
+/// runtime's own tools have none.
+#[inline]
 fn settings<'a>(call: &GovernedCall<'a>) -> Option<&'a SharedSettings> {
-    let shared = call.policy.shared.as_deref()?;
-    (!call.session.tools.is_own(call.index)).then_some(shared)
+    let shared = call.policy.shared_settings();
+    let is_limited =
+        shared.may_limit(call.tool.definition()) && !call.session.tools.is_own(call.index);
+    is_limited.then_some(shared)
+}
+
+/// Returns true if a call may have circuit breakers or shared limits. It cannot run at once: it has
+/// to [enter](enter) first.
+#[inline]
+pub(crate) fn has_limits(call: &GovernedCall<'_>) -> bool {
+    settings(call).is_some()
 }
 
 /// Checks that no circuit breaker of a call is open.
@@ -49,10 +61,10 @@ pub(crate) fn check(call: &GovernedCall<'_>) -> Result<(), ToolError> {
 
 /// Takes a call that is about to run through its circuit breakers and shared limits. Returns `None`
 /// if it has none. `without_store` decides about a call while the store is down.
-pub(crate) async fn enter(
-    call: &GovernedCall<'_>,
+pub(crate) async fn enter<'a>(
+    call: &GovernedCall<'a>,
     without_store: impl Fn(&StoreError) -> Result<(), ToolError>,
-) -> Result<Option<Passage>, ToolError> {
+) -> Result<Option<Passage<'a>>, ToolError> {
     let Some(shared) = settings(call) else {
         return Ok(None);
     };
@@ -72,9 +84,9 @@ pub(crate) async fn enter(
     }
 
     let is_nested = call.request.depth() > 0;
-    let limits = shared.limits_of(tool, &call.session.principal, is_nested);
-    if !limits.limits.is_empty() {
-        passage.permit = acquire(call, limits, without_store).await?;
+    passage.limits = shared.limits_of(tool, &call.session.principal, is_nested);
+    if !passage.limits.is_empty() {
+        passage.permit = acquire(call, &passage.limits, without_store).await?;
     }
     Ok(Some(passage))
 }
@@ -82,14 +94,14 @@ pub(crate) async fn enter(
 /// Asks the store for a permit. Returns `None` if the store is down, and the call may run without.
 async fn acquire(
     call: &GovernedCall<'_>,
-    limits: CallLimits<'_>,
+    limits: &[CallLimit<'_>],
     without_store: impl Fn(&StoreError) -> Result<(), ToolError>,
 ) -> Result<Option<Permit>, ToolError> {
     let deadline = call.policy.store_deadline;
-    let mut permit = Permit::new(&call.session.runtime, limits.limits.clone(), deadline);
+    let mut permit = Permit::new(&call.session.runtime, limits, deadline);
     match permit.acquire().await {
         Ok(PermitVerdict::Granted) => Ok(Some(permit)),
-        Ok(PermitVerdict::Refused(refusal)) => Err(refused(&limits, refusal)),
+        Ok(PermitVerdict::Refused(refusal)) => Err(refused(limits, refusal)),
         Err(error) => {
             without_store(&error)?;
             Ok(None)
@@ -99,7 +111,7 @@ async fn acquire(
 
 /// Does the work of a call, and keeps its places meanwhile.
 pub(crate) async fn held(
-    passage: Option<&Passage>,
+    passage: Option<&Passage<'_>>,
     work: impl Future<Output = ToolResponse>,
 ) -> ToolResponse {
     let Some(permit) = passage.and_then(|passage| passage.permit.as_ref()) else {
@@ -111,11 +123,11 @@ pub(crate) async fn held(
     }
 }
 
-impl Passage {
+impl Passage<'_> {
     /// Counts another attempt of the call under its rates. Returns false if it may not run.
     pub(crate) async fn count_attempt(&self) -> bool {
         match &self.permit {
-            Some(permit) => permit.count_attempt().await,
+            Some(permit) => permit.count_attempt(&self.limits).await,
             None => true,
         }
     }
@@ -138,10 +150,7 @@ const TRIAL: Duration = Duration::from_secs(1);
 
 /// Describes an open circuit breaker to the model.
 fn unavailable(party: Party<'_>, open: &OpenCircuit) -> ToolError {
-    let who = match party {
-        Party::Upstream(name) => format!("the service `{name}`"),
-        Party::Tool(_) | Party::Principal(_) => party.words(),
-    };
+    let who = party.failing();
     let wait = open.tries_in.unwrap_or(TRIAL);
     let message = format!(
         "{who} has failed several times in a row, so no call is made for now. Nothing was done; try again in {}, or go on \

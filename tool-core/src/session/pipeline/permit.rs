@@ -3,8 +3,7 @@
 use crate::call::{ErrorKind, ToolError};
 use crate::session::approvals::random;
 use crate::session::inner::RuntimeInner;
-use crate::session::party::Party;
-use crate::session::shared_limits::{CallLimits, SharedLimit};
+use crate::session::shared_limits::{CallLimit, SharedLimit};
 use crate::session::store::handle::within;
 use crate::session::store::{PermitLimit, PermitRefusal, PermitRequest, PermitVerdict, StoreError};
 use crate::session::timer;
@@ -36,13 +35,15 @@ impl Permit {
     /// Creates a permit that the store has not granted yet.
     pub(crate) fn new(
         runtime: &Arc<RuntimeInner>,
-        limits: Vec<SharedLimit>,
+        limits: &[CallLimit<'_>],
         deadline: Duration,
     ) -> Self {
+        let limits = limits.iter().map(|of_call| of_call.limit.clone());
+        let limits = limits.collect::<Arc<[_]>>();
         Self {
             runtime: Arc::clone(runtime),
             has_places: limits.iter().any(|limit| limit.concurrent.is_some()),
-            limits: limits.into(),
+            limits,
             holder: u128::from_ne_bytes(random()),
             deadline,
         }
@@ -69,11 +70,14 @@ impl Permit {
 
     /// Counts another attempt of the call under its rates. Returns false if one of them refuses it,
     /// or the store is down.
-    pub(crate) async fn count_attempt(&self) -> bool {
-        let rates = self.limits.iter().filter(|limit| limit.rate.is_some());
-        let rates = rates.map(|limit| SharedLimit {
+    pub(crate) async fn count_attempt(&self, limits: &[CallLimit<'_>]) -> bool {
+        let rates = limits.iter().filter(|of_call| {
+            let CallLimit { party, limit } = of_call;
+            limit.rate.is_some() && party.counts_retries()
+        });
+        let rates = rates.map(|of_call| SharedLimit {
             concurrent: None,
-            ..limit.clone()
+            ..of_call.limit.clone()
         });
         let rates = rates.collect::<Vec<_>>();
         rates.is_empty() || self.ask(&rates).await == Ok(PermitVerdict::Granted)
@@ -132,19 +136,15 @@ async fn release(runtime: &RuntimeInner, request: &PermitRequest<'_>, deadline: 
 }
 
 /// Describes the refusal of a permit to the model.
-pub(crate) fn refused(limits: &CallLimits<'_>, refusal: PermitRefusal) -> ToolError {
+pub(crate) fn refused(limits: &[CallLimit<'_>], refusal: PermitRefusal) -> ToolError {
     let PermitRefusal {
         limit: index,
         by,
         retry_after,
     } = refusal;
-    let party = limits.parties.get(index).copied();
-    let limit = limits.limits.get(index);
-    let calls = match party {
-        Some(party @ Party::Principal(_)) => format!("calls for {}", party.words()),
-        Some(party) => format!("calls of {}", party.words()),
-        None => "calls".to_owned(),
-    };
+    let refusing = limits.get(index);
+    let limit = refusing.map(|refusing| &refusing.limit);
+    let calls = refusing.map_or_else(|| "calls".to_owned(), |refusing| refusing.party.calls());
     let problem = match by {
         PermitLimit::Rate => {
             let rate = limit.and_then(|limit| limit.rate);

@@ -27,7 +27,7 @@ pub(crate) async fn run(
     gate: &AdmissionGate<'_>,
     text: &str,
     refund: &RefundGuard,
-    passage: Option<&Passage>,
+    passage: Option<&Passage<'_>>,
 ) -> ToolResponse {
     let call = gate.call;
     let mut response = start::past_gate(gate, text, refund).await;
@@ -96,7 +96,7 @@ async fn wait(
     gate: &AdmissionGate<'_>,
     text: &str,
     pause: Duration,
-    passage: Option<&Passage>,
+    passage: Option<&Passage<'_>>,
 ) -> Result<bool, ToolError> {
     let running = gate.list_for_retry(text);
     let timer = timer::until(after(Instant::now(), pause))?;

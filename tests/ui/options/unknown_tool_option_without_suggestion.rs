@@ -1,7 +1,0 @@
-use tool_core::tool;
-
-/// Get the weather.
-#[tool(blue)]
-fn weather() {}
-
-fn main() {}
