@@ -24,7 +24,7 @@ test *args:
 
 # Rewrites golden files, expansion snapshots and ui messages. Read the diff before you commit it.
 bless:
-    UPDATE=1 UPDATE_EXPECT=1 cargo test --all-features -p tool-core -p tool-core-macros --lib
+    UPDATE=1 UPDATE_EXPECT=1 cargo test --all-features -p tool-core -p tool-core-macros -p tool-adapters-providers --lib
     TRYBUILD=overwrite cargo test --all-features --test ui
     UPDATE=1 UPDATE_EXPECT=1 cargo test --all-features -p tests --test project -- expansion rustdoc_of_tool
 

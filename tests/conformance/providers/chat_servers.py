@@ -19,6 +19,10 @@ class Server(typing.NamedTuple):
     members: frozenset[str] | None = None
     #: Members of a request that OpenAI does not have.
     own: frozenset[str] = frozenset()
+    #: The most characters of a tool's name.
+    longest_name: int = 64
+    #: The most tools of a request. None if no limit is known.
+    most_tools: int | None = None
 
 
 SERVERS = {
@@ -58,10 +62,22 @@ def functions(provider, declarations):
         yield item["function"]["name"], item["function"]["parameters"]
 
 
+def wrong_warnings(server, count, report):
+    """Every tool of a request is declared, so the report warns where they are more than the server takes, and only there."""
+    is_too_many = server.most_tools is not None and count > server.most_tools
+    if not is_too_many:
+        return [f"an unexpected warning: {warning}" for warning in report["warnings"]]
+    if any(f"at most {server.most_tools}:" in warning for warning in report["warnings"]):
+        return []
+    return [f"{count} tools, at most {server.most_tools}, and no warning"]
+
+
 def check(provider, declarations, settings, report):
     server = SERVERS[provider]
     problems = [problem for item in declarations for problem in types.problems(ChatCompletionFunctionToolParam, item, strict=True)]
-    problems += rules.names([item["function"]["name"] for item in declarations], r"[A-Za-z0-9_-]{1,64}", 10_000)
+    names = [item["function"]["name"] for item in declarations]
+    problems += rules.names(names, rf"[A-Za-z0-9_-]{{1,{server.longest_name}}}", 10_000)
+    problems += wrong_warnings(server, len(names), report)
     for item in declarations:
         name, schema = item["function"]["name"], item["function"]["parameters"]
         of_one = rules.object_root(schema, unions=False) + rules.no_keywords(schema, server.refused)

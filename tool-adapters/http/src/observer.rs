@@ -217,6 +217,7 @@ mod tests {
     use super::*;
     use crate::biller::BillerLookup;
     use proptest::prelude::*;
+    use tool_adapters_providers::spec::Endpoint;
     use tool_core::trace::TokenUsage;
 
     /// Reads a response whole and in all pieces. Returns the usage, which has to be the same each
@@ -617,6 +618,31 @@ mod tests {
             assert_eq!(recognized(url), None, "{url}");
         }
         assert!(Observer::for_url("GET", "https://api.openai.com/v1/responses").is_none());
+    }
+
+    #[test]
+    fn recognizes_every_provider_at_its_own_server() {
+        for provider in Provider::ALL {
+            let spec = provider.spec();
+            let Endpoint::Http(http) = spec.endpoint else {
+                continue;
+            };
+            let base = http.server.base_url.replace("{region}", "eu-west-1");
+            let is_hosted = base.starts_with("https://");
+            if !is_hosted && spec.urls.is_none() {
+                // A server on this machine is known by the form of its answers only.
+                continue;
+            }
+            let url = format!("{base}/{}", (http.path)("m", true).join("/"));
+            let observer = Observer::for_url("POST", &url)
+                .unwrap_or_else(|| panic!("{provider} needs `urls` for {url}"));
+            // Interfaces with the same conversation are read by one protocol.
+            let recognized = observer.provider().spec();
+            assert_eq!(recognized.names.turns, spec.names.turns, "{url}");
+            if let Some(biller) = spec.names.biller {
+                assert_eq!(observer.biller(), Some(biller), "{url}");
+            }
+        }
     }
 
     proptest! {

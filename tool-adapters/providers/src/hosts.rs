@@ -291,7 +291,10 @@ fn domain_of(address: &str) -> &str {
 pub(crate) struct HostRules {
     /// The steps that go back as the server sent them.
     pub(crate) reasoning: ReasoningBack,
-    /// The members of a model's message that go back beside its text and calls; `None` for all.
+    /// The members of a model's message that go back beside its text and calls.
+    ///
+    /// With `None`, all go back, also those that no protocol knows, and so do further members of
+    /// its calls. With `Some`, only these do, and a call goes back as its id, name and arguments.
     pub(crate) members: Option<&'static [&'static str]>,
     pub(crate) token_limit: TokenLimit,
     /// True if the server takes `stream_options`.

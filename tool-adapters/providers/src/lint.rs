@@ -348,39 +348,75 @@ fn describe_change(change: &Change) -> String {
     format!("`{keyword}` at {place} {became}{detail}")
 }
 
-/// The number of tools that every provider accepts in a request.
-const MAX_TOOLS: usize = 128;
-/// The length of a name that every provider accepts.
-const MAX_NAME_LENGTH: usize = 64;
+/// Returns the number of tools that every provider accepts in a request.
+fn portable_count() -> usize {
+    let limits = Provider::ALL.into_iter();
+    limits
+        .filter_map(|provider| provider.spec().max_tools)
+        .min()
+        .unwrap_or(usize::MAX)
+}
 
-/// The names that every provider accepts.
-const PORTABLE: NameRule = NameRule {
-    punctuation: "-",
-    any_first: false,
-    max_length: MAX_NAME_LENGTH,
-};
+/// The names of tools that every provider accepts.
+struct PortableNames {
+    rules: [NameRule; Provider::ALL.len()],
+}
+
+impl PortableNames {
+    fn new() -> Self {
+        Self {
+            rules: Provider::ALL.map(|provider| provider.spec().tool_names),
+        }
+    }
+
+    fn accepts(&self, name: &str) -> bool {
+        self.rules.iter().all(|rule| rule.accepts(name))
+    }
+
+    fn max_length(&self) -> usize {
+        let lengths = self.rules.iter().map(|rule| rule.max_length);
+        lengths.min().unwrap_or_default()
+    }
+
+    /// Returns the characters that every provider accepts in a name.
+    fn characters(&self) -> String {
+        let mut characters = "A-Z a-z 0-9 _".to_owned();
+        let punctuation = self.rules.first().map_or("", |rule| rule.punctuation);
+        for letter in punctuation.chars() {
+            let takes = |rule: &NameRule| rule.punctuation.contains(letter);
+            if self.rules.iter().all(takes) {
+                characters.push(' ');
+                characters.push(letter);
+            }
+        }
+        characters
+    }
+}
+
 /// The length in characters from which a description is long. A model reads it with every request.
 const LONG_DESCRIPTION: usize = 2000;
 /// The number of names in one finding.
 const MAX_NAMES: usize = 8;
 
 pub(crate) fn check_tools(tools: &ToolContext, found: &mut FindingCollector) {
+    let portable = PortableNames::new();
     for (at, tool) in tools.definitions().enumerate() {
-        for (severity, message) in problems(tool) {
+        for (severity, message) in problems(tool, &portable) {
             found.add(severity, Some((at, tool.name())), None, message);
         }
     }
     let count = tools.function_tools().len();
-    if count > MAX_TOOLS {
+    let most = portable_count();
+    if count > most {
         let message = format!(
-            "{count} tools: several providers accept at most {MAX_TOOLS} in a request, and models choose worse among many; \
+            "{count} tools: some providers accept at most {most} in a request, and models choose worse among many; \
              show a session the tools that it needs"
         );
         found.add(Severity::Warning, None, None, message);
     }
 }
 
-fn problems(tool: &ToolDefinition) -> Vec<(Severity, String)> {
+fn problems(tool: &ToolDefinition, portable: &PortableNames) -> Vec<(Severity, String)> {
     let mut problems = Vec::new();
     let length = tool.description().chars().count();
     if tool.description().trim().is_empty() {
@@ -394,9 +430,11 @@ fn problems(tool: &ToolDefinition) -> Vec<(Severity, String)> {
         );
         problems.push((Severity::Warning, message));
     }
-    if !PORTABLE.accepts(tool.name()) {
+    if !portable.accepts(tool.name()) {
+        let longest = portable.max_length();
+        let characters = portable.characters();
         let message = format!(
-            "some providers do not accept its name and rename it; every provider accepts 1-{MAX_NAME_LENGTH} of `A-Z a-z 0-9 _ -`, beginning with a letter or `_`"
+            "some providers do not accept its name and rename it; every provider accepts 1-{longest} of `{characters}`, beginning with a letter or `_`"
         );
         problems.push((Severity::Note, message));
     }

@@ -457,7 +457,10 @@ mod tests {
 
     #[test]
     fn the_book_tells_how_each_provider_is_asked() {
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/providers.md");
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../docs/book/provider_tables.md"
+        );
         let book = std::fs::read_to_string(path).expect("the book");
         for provider in Provider::ALL {
             let Ok(http) = http_api(provider) else {

@@ -1,6 +1,8 @@
 //! Tests.
 
 #[cfg(test)]
+mod book;
+#[cfg(test)]
 pub(crate) mod declare;
 #[cfg(test)]
 pub(crate) mod faults;
@@ -18,6 +20,8 @@ mod prompt_cache;
 mod provider_tools;
 #[cfg(test)]
 mod repeats;
+#[cfg(test)]
+mod requests;
 #[cfg(test)]
 mod search;
 #[cfg(test)]

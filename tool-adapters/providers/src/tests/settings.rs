@@ -1,4 +1,4 @@
-//! Settings of a model in the requests of each provider.
+//! Settings of a model. Their form in the requests of each provider is in `golden/requests`.
 
 use crate::Provider;
 use crate::hosts::Host;
@@ -55,12 +55,12 @@ impl Sent {
         Ok([body, plain])
     }
 
-    /// Returns the members that the settings have changed, or the problems.
-    fn changes(&self, settings: &ModelSettings) -> String {
-        let [body, plain] = match self.bodies(settings) {
-            Ok(bodies) => bodies,
-            Err(error) => return error.problems().join("; "),
-        };
+    /// Returns the members that the settings have changed.
+    fn changed_members(
+        &self,
+        settings: &ModelSettings,
+    ) -> Result<Map<String, Value>, SettingsError> {
+        let [body, plain] = self.bodies(settings)?;
         let members = body.as_object().cloned().unwrap_or_default();
         let changed = members
             .into_iter()
@@ -70,38 +70,98 @@ impl Sent {
                 value.as_object_mut().map(|value| value.remove("tools"));
                 (name, value)
             });
-        Value::Object(changed.collect::<Map<_, _>>()).to_string()
+        Ok(changed.collect())
     }
-}
 
-fn over_http() -> impl Iterator<Item = Provider> {
-    Provider::ALL
-        .into_iter()
-        .filter(|provider| matches!(provider.spec().endpoint, Endpoint::Http(_)))
-}
-
-#[test]
-fn the_book_has_the_place_of_each_setting() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/book/models.md");
-    let book = std::fs::read_to_string(path).expect("the book");
-    for provider in over_http() {
-        let mut row = format!("| `{provider:?}` |");
-        for setting in Setting::ALL {
-            let places = provider.spec().settings;
-            let cell = match places.iter().find(|place| place.setting == setting) {
-                Some(place) => format!("`{}`", place.path.join(".")),
-                None => "–".to_owned(),
-            };
-            row = format!("{row} {cell} |");
+    /// Returns the members that the settings have changed as a text, or the problems.
+    fn changes(&self, settings: &ModelSettings) -> String {
+        match self.changed_members(settings) {
+            Ok(members) => Value::Object(members).to_string(),
+            Err(error) => error.problems().join("; "),
         }
-        assert!(book.contains(&row), "{row}");
     }
 }
 
-/// One line for each provider.
-fn table(settings: &ModelSettings) -> String {
-    let line = |provider| format!("{provider}: {}", Sent::to(provider).changes(settings));
-    over_http().map(line).collect::<Vec<_>>().join("\n")
+/// Returns the cells of a provider in the book's table of settings.
+pub(crate) fn book_cells(provider: Provider) -> Option<Vec<String>> {
+    let Endpoint::Http(_) = provider.spec().endpoint else {
+        return None;
+    };
+    let places = provider.spec().settings;
+    let cell = |setting: Setting| match places.iter().find(|place| place.setting == setting) {
+        Some(place) => format!("`{}`", place.path.join(".")),
+        None => "–".to_owned(),
+    };
+    Some(Setting::ALL.into_iter().map(cell).collect())
+}
+
+/// Settings, and the name of the golden file for them.
+struct Case {
+    name: &'static str,
+    settings: ModelSettings,
+}
+
+fn cases() -> Vec<Case> {
+    let none = ModelSettings::default;
+    vec![
+        Case {
+            name: "temperature and top_p",
+            settings: ModelSettings {
+                temperature: Some(0.5),
+                top_p: Some(0.9),
+                ..none()
+            },
+        },
+        Case {
+            name: "seed and stop",
+            settings: ModelSettings {
+                seed: Some(7),
+                stop: vec!["END".into()],
+                ..none()
+            },
+        },
+        Case {
+            name: "reasoning_effort minimal",
+            settings: ModelSettings {
+                reasoning_effort: Some(ReasoningEffort::Minimal),
+                ..none()
+            },
+        },
+        Case {
+            name: "reasoning_effort low",
+            settings: ModelSettings {
+                reasoning_effort: Some(ReasoningEffort::Low),
+                ..none()
+            },
+        },
+        Case {
+            name: "no parallel_tool_calls",
+            settings: ModelSettings {
+                parallel_tool_calls: Some(false),
+                ..none()
+            },
+        },
+        Case {
+            name: "first_tool",
+            settings: first_tool("look"),
+        },
+    ]
+}
+
+/// Returns the form of each setting in the requests of a provider: the members of the body, or the
+/// problems. `None` for a provider that is not asked over HTTP.
+pub(crate) fn forms(provider: Provider) -> Option<Value> {
+    let Endpoint::Http(_) = provider.spec().endpoint else {
+        return None;
+    };
+    let form = |case: Case| {
+        let form = match Sent::to(provider).changed_members(&case.settings) {
+            Ok(members) => Value::Object(members),
+            Err(error) => error.problems().into(),
+        };
+        (case.name.to_owned(), form)
+    };
+    Some(Value::Object(cases().into_iter().map(form).collect()))
 }
 
 fn first_tool(name: &str) -> ModelSettings {
@@ -109,130 +169,6 @@ fn first_tool(name: &str) -> ModelSettings {
         first_tool: Some(name.to_owned()),
         ..ModelSettings::default()
     }
-}
-
-#[test]
-fn randomness_has_each_providers_names() {
-    let settings = ModelSettings {
-        temperature: Some(0.5),
-        top_p: Some(0.9),
-        ..ModelSettings::default()
-    };
-    expect![[r#"
-        openai-chat: {"temperature":0.5,"top_p":0.9}
-        openai-responses: {"temperature":0.5,"top_p":0.9}
-        anthropic: anthropic has no `temperature`; anthropic has no `top_p`
-        gemini: {"generationConfig":{"temperature":0.5,"topP":0.9}}
-        gemini-json-schema: {"generationConfig":{"temperature":0.5,"topP":0.9}}
-        bedrock: {"inferenceConfig":{"temperature":0.5,"topP":0.9}}
-        mistral: {"temperature":0.5,"top_p":0.9}
-        cohere: {"temperature":0.5,"p":0.9}
-        ollama: {"options":{"temperature":0.5,"top_p":0.9}}
-        llama-cpp: {"temperature":0.5,"top_p":0.9}
-        vllm: {"temperature":0.5,"top_p":0.9}
-        lm-studio: {"temperature":0.5,"top_p":0.9}"#]]
-    .assert_eq(&table(&settings));
-}
-
-#[test]
-fn seeds_and_ends_have_each_providers_names() {
-    let settings = ModelSettings {
-        seed: Some(7),
-        stop: vec!["END".into()],
-        ..ModelSettings::default()
-    };
-    expect![[r#"
-        openai-chat: {"seed":7,"stop":["END"]}
-        openai-responses: openai-responses has no `seed`; openai-responses has no `stop`
-        anthropic: anthropic has no `seed`
-        gemini: {"generationConfig":{"seed":7,"stopSequences":["END"]}}
-        gemini-json-schema: {"generationConfig":{"seed":7,"stopSequences":["END"]}}
-        bedrock: bedrock has no `seed`
-        mistral: {"random_seed":7,"stop":["END"]}
-        cohere: {"seed":7,"stop_sequences":["END"]}
-        ollama: {"options":{"seed":7,"stop":["END"]}}
-        llama-cpp: {"seed":7,"stop":["END"]}
-        vllm: {"seed":7,"stop":["END"]}
-        lm-studio: {"seed":7,"stop":["END"]}"#]]
-    .assert_eq(&table(&settings));
-}
-
-#[test]
-fn efforts_are_each_providers_words() {
-    let settings = ModelSettings {
-        reasoning_effort: Some(ReasoningEffort::Minimal),
-        ..ModelSettings::default()
-    };
-    let low = ModelSettings {
-        reasoning_effort: Some(ReasoningEffort::Low),
-        ..ModelSettings::default()
-    };
-    expect![[r#"
-        openai-chat: {"reasoning_effort":"minimal"}
-        openai-responses: {"reasoning":{"effort":"minimal"}}
-        anthropic: anthropic has no `reasoning_effort` minimal; it has low, medium, high, xhigh, max
-        gemini: {"generationConfig":{"thinkingConfig":{"thinkingLevel":"minimal"}}}
-        gemini-json-schema: {"generationConfig":{"thinkingConfig":{"thinkingLevel":"minimal"}}}
-        bedrock: bedrock has no `reasoning_effort`
-        mistral: {"reasoning_effort":"minimal"}
-        cohere: cohere has no `reasoning_effort`
-        ollama: ollama has no `reasoning_effort` minimal; it has none, low, medium, high
-        llama-cpp: llama-cpp has no `reasoning_effort` minimal; it has low, medium, high
-        vllm: {"reasoning_effort":"minimal"}
-        lm-studio: lm-studio has no `reasoning_effort`
-
-        openai-chat: {"reasoning_effort":"low"}
-        openai-responses: {"reasoning":{"effort":"low"}}
-        anthropic: {"output_config":{"effort":"low"}}
-        gemini: {"generationConfig":{"thinkingConfig":{"thinkingLevel":"low"}}}
-        gemini-json-schema: {"generationConfig":{"thinkingConfig":{"thinkingLevel":"low"}}}
-        bedrock: bedrock has no `reasoning_effort`
-        mistral: {"reasoning_effort":"low"}
-        cohere: cohere has no `reasoning_effort`
-        ollama: {"think":"low"}
-        llama-cpp: {"chat_template_kwargs":{"reasoning_effort":"low"}}
-        vllm: {"reasoning_effort":"low"}
-        lm-studio: lm-studio has no `reasoning_effort`"#]]
-    .assert_eq(&[table(&settings), table(&low)].join("\n\n"));
-}
-
-#[test]
-fn single_calls_have_each_providers_form() {
-    let settings = ModelSettings {
-        parallel_tool_calls: Some(false),
-        ..ModelSettings::default()
-    };
-    expect![[r#"
-        openai-chat: {"parallel_tool_calls":false}
-        openai-responses: {"parallel_tool_calls":false}
-        anthropic: {"tool_choice":{"type":"auto","disable_parallel_tool_use":true}}
-        gemini: gemini has no `parallel_tool_calls`
-        gemini-json-schema: gemini-json-schema has no `parallel_tool_calls`
-        bedrock: bedrock has no `parallel_tool_calls`
-        mistral: {"parallel_tool_calls":false}
-        cohere: cohere has no `parallel_tool_calls`
-        ollama: ollama has no `parallel_tool_calls`
-        llama-cpp: {"parallel_tool_calls":false}
-        vllm: {"parallel_tool_calls":false}
-        lm-studio: lm-studio has no `parallel_tool_calls`"#]]
-    .assert_eq(&table(&settings));
-}
-
-#[test]
-fn a_tool_is_named_in_each_providers_form() {
-    expect![[r#"
-        openai-chat: {"tool_choice":{"type":"function","function":{"name":"look"}}}
-        openai-responses: {"tool_choice":{"type":"function","name":"look"}}
-        anthropic: {"tool_choice":{"type":"tool","name":"look"}}
-        gemini: {"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look"]}}}
-        gemini-json-schema: {"toolConfig":{"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["look"]}}}
-        bedrock: {"toolConfig":{"toolChoice":{"tool":{"name":"look"}}}}
-        mistral: {"tool_choice":{"type":"function","function":{"name":"look"}}}
-        cohere: cohere has no `first_tool`
-        ollama: ollama has no `first_tool`
-        llama-cpp: llama-cpp has no `first_tool`
-        vllm: {"tool_choice":{"type":"function","function":{"name":"look"}}}
-        lm-studio: lm-studio has no `first_tool`"#]].assert_eq(&table(&first_tool("look")));
 }
 
 #[test]

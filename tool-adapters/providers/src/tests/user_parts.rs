@@ -1,5 +1,5 @@
-//! Messages of the user with images, sounds, videos and documents, and results with images. A message with all of them is in each
-//! provider's form beside this file in `golden/user_parts`. `UPDATE=1 cargo test` writes them anew.
+//! Messages of the user with images, sounds, videos and documents, and results with images. A message with all of them
+//! is in each provider's form in `golden/requests`.
 
 use crate::Provider;
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts, PartKind, extension_of};
@@ -9,9 +9,8 @@ use crate::hosts::Host;
 use crate::protocol::protocol;
 use crate::request::Request;
 use crate::spec::Endpoint;
-use crate::tests::fixtures::{assistant, pretty};
+use crate::tests::fixtures::assistant;
 use serde_json::{Map, Value, json};
-use std::path::Path;
 use tool_core::Content;
 use tool_core::call::ModelResult;
 use tool_core::session::{Message, ToolChoice, UserMessage};
@@ -94,27 +93,17 @@ fn all_parts() -> UserMessage {
         .with("Compare them.")
 }
 
-// M14
-#[test]
-fn every_provider_writes_a_message_with_all_parts() {
-    for provider in providers() {
-        let host = Host::of(provider);
-        let mut shown = written(provider, &host, &[Message::User(all_parts())]);
-        if let Endpoint::WebSocket(live) = provider.spec().endpoint {
+/// Returns a message with all parts in the form of a provider; `None` for one that takes no messages.
+pub(crate) fn form(provider: Provider) -> Option<Value> {
+    let history = |host: &Host| written(provider, host, &[Message::User(all_parts())]);
+    let host = Host::of(provider);
+    match provider.spec().endpoint {
+        Endpoint::Http(_) => Some(history(&host)),
+        Endpoint::WebSocket(live) => {
             let sent = live.messages.user(&all_parts(), host.accepted_parts());
-            shown = json!({"history": shown, "in a session": sent.messages});
+            Some(json!({"history": history(&host), "in a session": sent.messages}))
         }
-        let shown = pretty(&shown);
-
-        let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .join("src/tests/golden/user_parts")
-            .join(format!("{provider}.json"));
-        if std::env::var_os("UPDATE").is_some() {
-            std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
-            std::fs::write(&path, &shown).expect("a writable file");
-        }
-        let golden = std::fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(shown, golden, "{}", path.display());
+        Endpoint::ToolServer => None,
     }
 }
 
@@ -141,34 +130,14 @@ fn cell(media: &AcceptedMedia) -> String {
     facts.join("; ")
 }
 
-// M14
-#[test]
-fn the_book_says_what_every_provider_takes() {
-    let row = |provider: Provider| {
-        let accepted = &provider.spec().accepted;
-        let cells = PartKind::ALL.map(|kind| cell(accepted.of(kind)));
-        format!("| `{provider}` | {} |\n", cells.join(" | "))
-    };
-    let rows = providers()
-        .filter(|provider| *provider != Provider::GeminiJsonSchema)
-        .map(row)
-        .collect::<Vec<_>>()
-        .concat();
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/book/files.md");
-    let book = std::fs::read_to_string(&path).expect("the book");
-    let header = "| provider | images | sounds | videos | documents |\n|---|---|---|---|---|\n";
-    let (before, table) = book.split_once(header).expect("the table");
-    let (_, after) = table.split_once("\n\n").unwrap_or(("", table.trim_start()));
-    let expected = format!("{before}{header}{rows}\n{after}");
-    if std::env::var_os("UPDATE").is_some() {
-        std::fs::write(&path, &expected).expect("a writable file");
-    } else {
-        assert!(
-            book == expected,
-            "`UPDATE=1 cargo test` writes the table of {}",
-            path.display()
-        );
+/// Returns the cells of a provider in the book's table of files.
+pub(crate) fn book_cells(provider: Provider) -> Option<Vec<String>> {
+    if matches!(provider.spec().endpoint, Endpoint::ToolServer) {
+        return None;
     }
+    let accepted = &provider.spec().accepted;
+    let cells = PartKind::ALL.map(|kind| cell(accepted.of(kind)));
+    Some(cells.to_vec())
 }
 
 /// Returns each part that a provider's rules accept.

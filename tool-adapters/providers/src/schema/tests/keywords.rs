@@ -1,23 +1,11 @@
 //! Every keyword of JSON Schema 2020-12, and what becomes of it with each provider.
 
 use crate::Provider;
+use crate::report::Change;
 use crate::schema::tests::oracle::read;
 use crate::schema::tests::projected;
 use expect_test::expect_file;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
-
-/// The providers that differ.
-const PROVIDERS: [Provider; 8] = [
-    Provider::OpenAiChat,
-    Provider::Anthropic,
-    Provider::Gemini,
-    Provider::GeminiJsonSchema,
-    Provider::Ollama,
-    Provider::LlamaCpp,
-    Provider::Vllm,
-    Provider::Mcp,
-];
 
 /// A parameter `p` with the keyword among others; the first keyword is the one that is asked about.
 fn parameters() -> Vec<(&'static str, Value)> {
@@ -274,70 +262,128 @@ fn fate(provider: Provider, schema: &Value, pointer: &str, keyword: &str) -> Str
             .cloned()
     };
     let same = at(schema) == at(&read(provider, &projection.schema));
-    let change = projection
-        .changes
-        .iter()
-        .find(|change| change.pointer == pointer && change.keyword == keyword);
-    match change {
-        None => {
-            let text = &projection.schema;
-            assert!(
-                same,
-                "{provider}: `{keyword}` of {schema} changed without a word: {text}"
-            );
-            "survives".to_owned()
-        }
-        Some(change) => serde_json::to_value(change.kind)
-            .expect("a word")
-            .as_str()
-            .expect("a word")
-            .to_owned(),
+    let mut changes = projection.changes.iter();
+    let change = changes.find(|change| change.pointer == pointer && change.keyword == keyword);
+    if let Some(change) = change {
+        return word(change);
     }
+    if same {
+        return "survives".to_owned();
+    }
+    // Something inside has changed, such as a `pattern` in `propertyNames`.
+    let place = format!("{pointer}/{keyword}");
+    let is_inside = |change: &&Change| {
+        let rest = change.pointer.strip_prefix(&place);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let inner = projection.changes.iter().find(is_inside);
+    let Some(inner) = inner else {
+        let text = &projection.schema;
+        panic!("{provider}: `{keyword}` of {schema} changed without a word: {text}");
+    };
+    format!("`{}` in it {}", inner.keyword, word(inner))
 }
 
-fn row(table: &mut String, keyword: &str, told: &Value, schema: &Value, pointer: &str) {
-    let fates = PROVIDERS.map(|provider| fate(provider, schema, pointer, keyword));
-    let _ = writeln!(table, "| `{keyword}` | `{told}` | {} |", fates.join(" | "));
-    let openai = projected(Provider::OpenAiChat, schema).schema;
-    for same in [
-        Provider::OpenAiResponses,
-        Provider::OpenAiRealtime,
-        Provider::Mistral,
-        Provider::Cohere,
-        Provider::Bedrock,
-    ] {
-        assert_eq!(projected(same, schema).schema, openai, "{same}");
-    }
-    assert_eq!(
-        projected(Provider::GeminiLive, schema).schema,
-        projected(Provider::Gemini, schema).schema
-    );
+fn word(change: &Change) -> String {
+    let kind = serde_json::to_value(change.kind).expect("a word");
+    kind.as_str().expect("a word").to_owned()
 }
 
-// For each keyword a test says whether it survives, weakens or is reported.
-#[test]
-fn every_keyword_survives_or_is_reported() {
-    let names = PROVIDERS.map(Provider::name).join(" | ");
-    let mut table = format!(
-        "# What becomes of each keyword\n\nThe projections that are not strict. OpenAI's other interfaces, Mistral, Cohere and Bedrock are as\n`openai-chat`, Gemini Live is as `gemini`.\n\n## In a parameter\n\n| keyword | schema | {names} |\n|---|---|{}\n",
-        "---|".repeat(PROVIDERS.len())
-    );
-    for (keyword, parameter) in parameters() {
-        let schema = json!({"type": "object", "properties": {"p": parameter}, "$defs": {"d": {"type": "string"}}});
-        row(&mut table, keyword, &parameter, &schema, "/properties/p");
-    }
-    let _ = write!(
-        table,
-        "\n## At the root\n\n| keyword | schema | {names} |\n|---|---|{}\n",
-        "---|".repeat(PROVIDERS.len())
-    );
-    for (keyword, root) in roots() {
+/// A keyword in a schema.
+struct Case {
+    keyword: &'static str,
+    /// The part of the schema that the table shows.
+    shown: Value,
+    schema: Value,
+    /// The place of the keyword.
+    pointer: &'static str,
+}
+
+fn cases_in_a_parameter() -> Vec<Case> {
+    let case = |(keyword, parameter): (&'static str, Value)| Case {
+        keyword,
+        schema: json!({"type": "object", "properties": {"p": parameter}, "$defs": {"d": {"type": "string"}}}),
+        shown: parameter,
+        pointer: "/properties/p",
+    };
+    parameters().into_iter().map(case).collect()
+}
+
+fn cases_at_the_root() -> Vec<Case> {
+    let case = |(keyword, root): (&'static str, Value)| {
         let mut schema = json!({"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
         schema
             .as_object_mut()
             .expect("an object")
             .extend(root.as_object().expect("an object").clone());
-        row(&mut table, keyword, &root, &schema, "");
+        Case {
+            keyword,
+            shown: root,
+            schema,
+            pointer: "",
+        }
+    };
+    roots().into_iter().map(case).collect()
+}
+
+/// Providers that declare the same schemas.
+struct Column {
+    providers: Vec<&'static str>,
+    /// The declared schema of each case.
+    schemas: Vec<Value>,
+    /// The fate of the keyword in each case.
+    fates: Vec<String>,
+}
+
+fn columns(cases: &[Case]) -> Vec<Column> {
+    let mut columns = Vec::<Column>::new();
+    for provider in Provider::ALL {
+        let schema_of = |case: &Case| projected(provider, &case.schema).schema;
+        let schemas = cases.iter().map(schema_of).collect::<Vec<_>>();
+        let fate_of = |case: &Case| fate(provider, &case.schema, case.pointer, case.keyword);
+        let fates = cases.iter().map(fate_of).collect::<Vec<_>>();
+
+        let is_same = |column: &&mut Column| column.schemas == schemas && column.fates == fates;
+        match columns.iter_mut().find(is_same) {
+            Some(column) => column.providers.push(provider.name()),
+            None => columns.push(Column {
+                providers: vec![provider.name()],
+                schemas,
+                fates,
+            }),
+        }
     }
+    columns
+}
+
+// For each keyword a test says whether it survives, weakens or is reported.
+#[test]
+fn every_keyword_survives_or_is_reported() {
+    let in_a_parameter = cases_in_a_parameter();
+    let of_parameters = in_a_parameter.len();
+    let mut cases = in_a_parameter;
+    cases.extend(cases_at_the_root());
+    let columns = columns(&cases);
+
+    let names = columns.iter().map(|column| column.providers.join(", "));
+    let names = names.collect::<Vec<_>>().join(" | ");
+    let header = format!(
+        "| keyword | schema | {names} |\n|---|---|{}\n",
+        "---|".repeat(columns.len())
+    );
+    let row = |(at, case): (usize, &Case)| {
+        let fates = columns.iter().map(|column| column.fates[at].as_str());
+        let fates = fates.collect::<Vec<_>>().join(" | ");
+        format!("| `{}` | `{}` | {fates} |\n", case.keyword, case.shown)
+    };
+    let rows = cases.iter().enumerate().map(row).collect::<Vec<_>>();
+    let (parameters, roots) = rows.split_at(of_parameters);
+
+    let table = format!(
+        "# What becomes of each keyword\n\nThe projections that are not strict. The providers of a column declare the same schemas.\n\n\
+         ## In a parameter\n\n{header}{}\n## At the root\n\n{header}{}",
+        parameters.concat(),
+        roots.concat()
+    );
     expect_file!["../golden/keywords.md"].assert_eq(&table);
 }

@@ -1,13 +1,16 @@
-//! One rich set of tools in every provider's form, beside this folder in `golden/`. `UPDATE=1 cargo test` writes them
-//! anew.
+//! One rich set of tools in every provider's form, and the limits of its tools, in this folder's `golden/`.
+//! `UPDATE=1 cargo test` writes them anew. The limits of the files are those of the provider's documentation: the tests
+//! of names and of many tools hold the declarations to them, so compare them with the documentation when you read the
+//! diff.
 
 use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions};
 use crate::report::NotStrict;
 use crate::strict::tests::checker::problems;
 use crate::tests::declare::support::{declared, definitions, hosted, json_of, raw};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tool_core::tool::ToolAnnotations;
 use tool_core::{Category, FunctionTool};
 
@@ -47,6 +50,54 @@ fn tools() -> Vec<FunctionTool> {
         raw("label", "", labels),
         raw("now", "The time.", json!({"type": "object", "properties": {}})).category(Category::Retrieval),
     ]
+}
+
+/// The limits of the tools of a provider, as its golden file has them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct GoldenLimits {
+    /// The most tools in a request.
+    pub(crate) tools: Option<usize>,
+    /// The most characters of a name.
+    pub(crate) name_length: usize,
+    /// The characters of a name beside letters, digits and `_`.
+    pub(crate) punctuation: String,
+    /// True if a name may begin with a digit or with punctuation.
+    pub(crate) any_first: bool,
+}
+
+impl GoldenLimits {
+    fn of_spec(provider: Provider) -> Self {
+        let spec = provider.spec();
+        Self {
+            tools: spec.max_tools,
+            name_length: spec.tool_names.max_length,
+            punctuation: spec.tool_names.punctuation.to_owned(),
+            any_first: spec.tool_names.any_first,
+        }
+    }
+
+    /// Reads the limits of a golden file.
+    pub(crate) fn read(provider: Provider) -> Self {
+        #[derive(Deserialize)]
+        struct File {
+            limits: GoldenLimits,
+        }
+        if std::env::var_os("UPDATE").is_some() {
+            // Another test is writing the file.
+            return Self::of_spec(provider);
+        }
+        let path = path_of(&format!("{provider}.json"));
+        let text = std::fs::read_to_string(&path).expect("a golden file");
+        let file = serde_json::from_str::<File>(&text);
+        file.expect("limits: run with UPDATE=1").limits
+    }
+}
+
+fn path_of(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("src/tests/declare/golden")
+        .join(name)
 }
 
 fn declare(provider: Provider, strict: bool) -> Declarations {
@@ -99,13 +150,14 @@ fn every_declaration_is_what_its_golden_file_says() {
         {
             let declared = declare(provider, strict);
             let report = serde_json::to_value(declared.report()).expect("a report");
-            let all = sorted(
-                &json!({"tools": json_of(&declared), "settings": declared.settings(), "report": report}),
-            );
+            let mut all = json!({"tools": json_of(&declared), "settings": declared.settings(), "report": report});
+            if !strict {
+                let limits = GoldenLimits::of_spec(provider);
+                all["limits"] = serde_json::to_value(limits).expect("limits");
+            }
+            let all = sorted(&all);
             let name = format!("{provider}{}.json", if strict { ".strict" } else { "" });
-            let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-                .join("src/tests/declare/golden")
-                .join(&name);
+            let path = path_of(&name);
             if std::env::var_os("UPDATE").is_some() {
                 std::fs::write(
                     &path,

@@ -1,9 +1,17 @@
 //! Names, provider by provider.
 
 use crate::Provider;
+use crate::tests::declare::golden::GoldenLimits;
 use crate::tool_names::DeclaredNames;
 use proptest::prelude::*;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+/// The limits of each provider's golden file.
+static LIMITS: LazyLock<HashMap<Provider, GoldenLimits>> = LazyLock::new(|| {
+    let limits = Provider::ALL.map(|provider| (provider, GoldenLimits::read(provider)));
+    limits.into_iter().collect()
+});
 
 fn names(provider: Provider, tools: &[&str]) -> DeclaredNames {
     DeclaredNames::new(
@@ -13,21 +21,14 @@ fn names(provider: Provider, tools: &[&str]) -> DeclaredNames {
     )
 }
 
-/// The name rules of the providers' documentation, written independently of the code.
-fn matches(provider: Provider, name: &str) -> bool {
-    let (first, rest, longest) = match provider {
-        Provider::Gemini | Provider::GeminiJsonSchema | Provider::GeminiLive => ("_", "_.:-", 128),
-        Provider::Cohere => ("_", "_", 64),
-        Provider::Anthropic | Provider::Ollama => ("0123456789_-", "_-", 128),
-        Provider::Mcp => ("0123456789_.-", "_.-", 128),
-        _ => ("0123456789_-", "_-", 64),
-    };
+/// The rules of the golden file, read independently of the code.
+fn matches(limits: &GoldenLimits, name: &str) -> bool {
+    let rest = limits.punctuation.as_bytes();
     let bytes = name.as_bytes();
-    (1..=longest).contains(&bytes.len())
-        && bytes
-            .iter()
-            .all(|byte| byte.is_ascii_alphanumeric() || rest.as_bytes().contains(byte))
-        && (bytes[0].is_ascii_alphabetic() || first.as_bytes().contains(&bytes[0]))
+    let is_known = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || rest.contains(byte);
+    (1..=limits.name_length).contains(&bytes.len())
+        && bytes.iter().all(is_known)
+        && (limits.any_first || bytes[0].is_ascii_alphabetic() || bytes[0] == b'_')
 }
 
 #[test]
@@ -116,15 +117,16 @@ proptest! {
     ) {
         let tools = tools.iter().map(String::as_str).collect::<Vec<_>>();
         for provider in Provider::ALL {
+            let limits = &LIMITS[&provider];
             let names = names(provider, &tools);
             let mut seen = HashSet::new();
             for (at, tool) in tools.iter().enumerate() {
                 let wire = names.wire(tool).expect("declared");
-                prop_assert!(matches(provider, wire), "{provider}: {tool} -> {wire}");
+                prop_assert!(matches(limits, wire), "{provider}: {tool} -> {wire}");
                 prop_assert!(seen.insert(wire.to_owned()), "{provider}: {tool} -> {wire} twice");
                 prop_assert_eq!(names.tool(wire), Some(*tool));
                 prop_assert_eq!(names.index(wire), Some(at));
-                if matches(provider, tool) {
+                if matches(limits, tool) {
                     prop_assert_eq!(wire, *tool);
                 }
             }

@@ -3,6 +3,7 @@
 use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions};
 use crate::declare::{declare, declare_tools};
+use crate::tests::declare::golden::GoldenLimits;
 use crate::tests::declare::support::{declared, definitions, echo, json_of, raw};
 use serde_json::{Value, json};
 use std::ptr;
@@ -103,31 +104,26 @@ fn bedrock_is_given_a_description_where_there_is_none() {
 
 #[test]
 fn more_tools_than_a_provider_takes_is_a_warning() {
-    let tools = (0..513)
-        .map(|at| echo(&format!("say_{at}")))
-        .collect::<Vec<_>>();
+    let many = |count: usize| {
+        let tools = (0..count).map(|at| echo(&format!("say_{at}")));
+        tools.collect::<Vec<_>>()
+    };
     for provider in Provider::ALL {
-        let limited = match provider {
-            Provider::OpenAiChat
-            | Provider::OpenAiResponses
-            | Provider::OpenAiRealtime
-            | Provider::Mistral => Some(128),
-            Provider::Gemini | Provider::GeminiJsonSchema | Provider::GeminiLive => Some(512),
-            _ => None,
+        let warnings = |count| plain(provider, &many(count)).report().warnings.clone();
+        let Some(most) = GoldenLimits::read(provider).tools else {
+            assert_eq!(warnings(513), [""; 0], "{provider}");
+            continue;
         };
-        let warnings = plain(provider, &tools).report().warnings.clone();
-        assert_eq!(
-            warnings.len(),
-            usize::from(limited.is_some()),
-            "{provider}: {warnings:?}"
+        assert_eq!(warnings(most), [""; 0], "{provider}");
+        let told = warnings(most + 1);
+        let [warning] = told.as_slice() else {
+            panic!("{provider}: {told:?}");
+        };
+        let count = (most + 1).to_string();
+        assert!(
+            warning.contains(&count) && warning.contains(&most.to_string()),
+            "{provider}: {warning}"
         );
-        if let (Some(most), [warning]) = (limited, warnings.as_slice()) {
-            assert!(
-                warning.contains("513") && warning.contains(&most.to_string()),
-                "{warning}"
-            );
-            assert!(plain(provider, &tools[..most]).report().warnings.is_empty());
-        }
     }
 }
 
