@@ -134,13 +134,22 @@ impl ChatCalls {
         true
     }
 
-    /// Adds a piece of arguments to the call of the last piece.
-    pub(crate) fn append_to_last(&mut self, arguments: Cow<'_, str>, sink: &mut EventSink<'_>) {
-        let Some(number) = self.last else { return };
-        match self.repeated.get_mut(&number) {
-            Some(repeated) => repeated.push_str(&arguments),
-            None => self.calls.append(&number, arguments, sink),
+    /// Adds a piece of arguments to the call of the last piece. Returns false if it says nothing new.
+    pub(crate) fn append_to_last(
+        &mut self,
+        arguments: Cow<'_, str>,
+        sink: &mut EventSink<'_>,
+    ) -> bool {
+        let Some(number) = self.last else {
+            return false;
+        };
+        if let Some(repeated) = self.repeated.get_mut(&number) {
+            repeated.push_str(&arguments);
+            return false;
         }
+        let is_new = !arguments.is_empty();
+        self.calls.append(&number, arguments, sink);
+        is_new
     }
 
     /// Returns true for a piece of a call that comes once more, after it was whole: some servers

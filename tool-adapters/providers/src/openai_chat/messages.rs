@@ -108,11 +108,14 @@ impl ChatReader {
         else {
             return false;
         };
-        match *kind {
-            ChunkPiece::Content => self.add_text_of_content(&piece, sink),
+        let is_new = match *kind {
+            ChunkPiece::Content => {
+                self.add_text_of_content(&piece, sink);
+                !piece.is_empty()
+            }
             ChunkPiece::Arguments => self.calls.append_to_last(Cow::Borrowed(&piece), sink),
-        }
-        if !piece.is_empty() {
+        };
+        if is_new {
             self.reopen();
         }
         true

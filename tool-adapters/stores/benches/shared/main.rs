@@ -2,8 +2,8 @@
 //!
 //! - `calls SECONDS`: two processes make calls over each store. Prints the calls a second, and how long a tool waits
 //!   until its call is admitted.
-//! - `sessions MINUTES`: one process makes calls in 100,000 sessions, in memory and over Redis. Prints memory and
-//!   latency each minute.
+//! - `sessions MINUTES [memory|redis]`: one process makes calls in 100,000 sessions, in memory and over Redis. Prints
+//!   memory and latency each minute.
 //! - `start`: the time from the start of a process to the answer of its first governed call.
 
 #![allow(unreachable_pub)] // the modules of a program have no public interface
@@ -32,7 +32,10 @@ async fn main() {
     let number = arguments.get(1).and_then(|number| number.parse().ok());
     match arguments.first().map(String::as_str) {
         Some("calls") => calls::measure(number.unwrap_or(10)),
-        Some("sessions") => sessions::measure(number.unwrap_or(30)).await,
+        Some("sessions") => {
+            let store = arguments.get(2).map(String::as_str);
+            sessions::measure(number.unwrap_or(30), store).await;
+        }
         Some("start") => start::measure(),
         _ => {
             calls::measure(10);

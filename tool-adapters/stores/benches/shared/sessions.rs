@@ -13,9 +13,14 @@ const SESSIONS: usize = 100_000;
 const CALLERS: usize = 16;
 const PAUSE: Duration = Duration::from_millis(8);
 
-pub async fn measure(minutes: u64) {
-    measure_over("in memory", None, minutes).await;
-    if let Ok(redis) = std::env::var("REDIS_URL") {
+/// Measures sessions in memory, and then over Redis, or only where `store` says.
+pub async fn measure(minutes: u64, store: Option<&str>) {
+    if store != Some("redis") {
+        measure_over("in memory", None, minutes).await;
+    }
+    if let Ok(redis) = std::env::var("REDIS_URL")
+        && store != Some("memory")
+    {
         measure_over("over Redis", Some(&redis), minutes).await;
     }
 }
