@@ -947,7 +947,7 @@ impl<'a> OpenStep<'a> {
                                 is_interrupted: is_interrupted(session, interruptions),
                             })
                         };
-                        record_response(steps, &calls[*place], calling).await
+                        Box::pin(record_response(steps, &calls[*place], calling)).await
                     }
                     None => RecordedResponse::unrecorded(response.await),
                 };

@@ -277,7 +277,7 @@ impl GovernedCall<'_> {
             if let Some(known) = known_answer(self, text).await {
                 return Err(Box::new(known));
             }
-            let answer = confirm::request_approval(self, text, reasons).await;
+            let answer = Box::pin(confirm::request_approval(self, text, reasons)).await;
             return Err(Box::new(answer));
         };
         let refund = gate.charge_granted(text).await.map_err(fail)?;
@@ -325,7 +325,8 @@ impl GovernedCall<'_> {
             && !granted::holds(self, granted.grant).await
         {
             let text = hooked.arguments;
-            let answer = confirm::request_approval(self, text, granted.reasons).await;
+            let asking = confirm::request_approval(self, text, granted.reasons);
+            let answer = Box::pin(asking).await;
             return Err(Box::new(answer));
         }
         let start = record_start(self, hooked.arguments, hooked.turn);

@@ -281,7 +281,7 @@ pub(crate) async fn request_approval(
             Ok(asked) => asked,
             Err(response) => return *response,
         },
-        Err(error) => return *not_asked(call, &error),
+        Err(error) => return not_asked(call, &error),
     };
     let AskedCall { pending, token } = asked;
     let requests = &session.runtime.approvals;
@@ -396,16 +396,16 @@ async fn keep_for_approval(
             response.optional_meta().session_is_lost = session.is_lost();
             Err(Box::new(response))
         }
-        Err(error) => Err(not_asked(call, &error)),
+        Err(error) => Err(Box::new(not_asked(call, &error))),
     }
 }
 
 /// Answers a call for which no person can be asked, as the store is down.
-fn not_asked(call: &GovernedCall<'_>, error: &StoreError) -> Box<ToolResponse> {
+fn not_asked(call: &GovernedCall<'_>, error: &StoreError) -> ToolResponse {
     let session = call.session.id.as_str().escape_debug();
     tracing::error!(%session, %error, "failed to keep a call for approval");
     let message = "a person has to approve this, and cannot be asked at the moment; nothing was done. Try again later";
-    Box::new(call.responses().fail(ToolError::transient(message)))
+    call.responses().fail(ToolError::transient(message))
 }
 
 /// Returns the time at which a call that waits expires, in seconds.
