@@ -59,13 +59,6 @@ impl<'a> Party<'a> {
         }
     }
 
-    /// Returns true if each automatic retry of a call counts under a rate of the party.
-    pub(crate) fn counts_retries(self) -> bool {
-        match self {
-            Self::Tool(_) | Self::Upstream(_) | Self::Principal(_) => true,
-        }
-    }
-
     /// Returns the key under which a store counts the party's calls. Databases index no long text,
     /// so that of a long name is a digest.
     pub(crate) fn key(self) -> String {

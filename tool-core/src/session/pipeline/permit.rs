@@ -71,10 +71,7 @@ impl Permit {
     /// Counts another attempt of the call under its rates. Returns false if one of them refuses it,
     /// or the store is down.
     pub(crate) async fn count_attempt(&self, limits: &[CallLimit<'_>]) -> bool {
-        let rates = limits.iter().filter(|of_call| {
-            let CallLimit { party, limit } = of_call;
-            limit.rate.is_some() && party.counts_retries()
-        });
+        let rates = limits.iter().filter(|of_call| of_call.limit.rate.is_some());
         let rates = rates.map(|of_call| SharedLimit {
             concurrent: None,
             ..of_call.limit.clone()
