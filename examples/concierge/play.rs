@@ -62,7 +62,7 @@ pub(crate) async fn play(
             mode: session.mode(),
             instructions: session.instructions(),
             turns,
-            intents: session.intents(),
+            intents: session.intents().await?,
             audit: session.audit().await?,
         });
     }

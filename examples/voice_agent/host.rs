@@ -39,7 +39,7 @@ impl Screen {
     }
 
     /// Shows the measurements of the session.
-    pub(crate) fn report<M: Model>(self, agent: &AgentLoop<M>) {
+    pub(crate) async fn report<M: Model>(self, agent: &AgentLoop<M>) {
         let metrics = agent.session().metrics();
         let (calls, errors, speech) = (metrics.total_calls, metrics.total_errors, metrics.speech);
         self.line(format!(
@@ -55,7 +55,7 @@ impl Screen {
             "largest context: {} tokens",
             metrics.context.peak_tokens
         ));
-        let intents = agent.session().intents();
+        let intents = agent.session().intents().await.unwrap_or_default();
         let intents = intents
             .iter()
             .map(Intent::name)

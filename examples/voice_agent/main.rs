@@ -106,7 +106,7 @@ async fn play() -> Result<(), Box<dyn Error>> {
     let mut agent =
         AgentLoop::with_history(session, guest::after(), live.history()).instructions(INSTRUCTIONS);
     screen.says(&mut agent, guest::WRITES_LAST).await;
-    screen.report(&agent);
+    screen.report(&agent).await;
     Ok(())
 }
 

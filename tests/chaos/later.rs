@@ -225,8 +225,8 @@ impl SessionRecord for LaterRecord {
         self.inner.state()
     }
 
-    fn audit(&self) -> Vec<AuditEntry> {
-        self.inner.audit()
+    async fn audit(&self) -> Result<Vec<AuditEntry>, StoreError> {
+        BOTH.around(self.inner.audit()).await
     }
 }
 

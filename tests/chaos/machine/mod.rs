@@ -32,7 +32,7 @@ proptest! {
             for (at, op) in ops.iter().enumerate() {
                 let (said, expected) = (world.does(op).await, world.model.does(op));
                 assert_eq!(said, expected, "{at}: {op:?}");
-                assert_eq!(world.seen(), world.model.seen(), "{at}: after {op:?}");
+                assert_eq!(world.seen().await, world.model.seen(), "{at}: after {op:?}");
             }
         });
     }

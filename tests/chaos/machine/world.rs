@@ -149,7 +149,7 @@ impl World {
         self.tokens.get(at).map_or("none", |token| token)
     }
 
-    pub fn seen(&self) -> Seen {
+    pub async fn seen(&self) -> Seen {
         let state = self.session.state();
         let values = state.values.iter();
         Seen {
@@ -161,7 +161,7 @@ impl World {
             values: values
                 .map(|(name, n)| (name.clone(), serde_json::from_value(n.clone()).expect("n")))
                 .collect(),
-            intents: self.session.intents().len(),
+            intents: self.session.intents().await.expect("the log").len(),
             ran: self.ran.load(Ordering::SeqCst),
         }
     }

@@ -913,19 +913,19 @@ impl Session {
     ///
     /// The store failed.
     pub async fn audit(&self) -> Result<Vec<AuditEntry>, StoreError> {
-        self.refresh().await?;
-        Ok(self.0.record.audit())
+        self.0.record.audit().await
     }
 
-    /// Returns the intents that were carried out, oldest first, as this process knows them.
-    pub fn intents(&self) -> Vec<Intent> {
-        self.0
-            .record
-            .audit()
-            .into_iter()
-            .flat_map(|entry| entry.intents)
-            .map(|audited| audited.intent)
-            .collect()
+    /// Returns the intents in the [audit log](Self::audit) from the store, which were carried out,
+    /// oldest first.
+    ///
+    /// # Errors
+    ///
+    /// The store failed.
+    pub async fn intents(&self) -> Result<Vec<Intent>, StoreError> {
+        let entries = self.audit().await?.into_iter();
+        let intents = entries.flat_map(|entry| entry.intents);
+        Ok(intents.map(|audited| audited.intent).collect())
     }
 
     /// Returns the measurements of the session in this process: its calls, its turns, its context.

@@ -245,8 +245,8 @@ impl SessionRecord for OddRecord {
         self.0.state()
     }
 
-    fn audit(&self) -> Vec<AuditEntry> {
-        self.0.audit()
+    async fn audit(&self) -> Result<Vec<AuditEntry>, StoreError> {
+        self.0.audit().await
     }
 }
 

@@ -8,14 +8,13 @@ use crate::redis::open_sessions::OpenSessions;
 use crate::redis::script::ScriptCall;
 use crate::redis::scripts::{
     Admit, CHARGE_PRINCIPAL, Caller, ChangeState, ChargePrincipal, EndSession, GrantCalls,
-    KeepCall, Mint, NextTurn, OrEmpty, ReadGrants, ReadPending, Refresh, RevokeGrant,
+    KeepCall, Mint, NextTurn, OrEmpty, ReadAudit, ReadGrants, ReadPending, Refresh, RevokeGrant,
     ScriptArguments, SessionScript, Settle, SwitchMode,
 };
 use crate::redis::session_keys::SessionKeys;
 use futures_util::future::join;
 use parking_lot::Mutex;
 use redis::{FromRedisValue, ParsingError, Value};
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 use tool_core::serde::Serialize;
@@ -27,9 +26,6 @@ use tool_core::session::{
 };
 use tool_core::trace::Cost;
 use tool_core::{Category, Mode, serde_json};
-
-/// Maximum number of entries of the audit log that are kept.
-const MAX_AUDIT: usize = 1000;
 
 // The fields of a session's state. Each value of the program has its own field, so that it can be
 // changed alone.
@@ -132,7 +128,6 @@ impl RedisRecord {
         let caller = Caller {
             incarnation: &self.incarnation.0,
             known_state: OrEmpty(copy.version),
-            known_entries: copy.entries,
         };
         caller.add_to(&mut call);
         script.add_to(&mut call);
@@ -465,6 +460,14 @@ impl SessionRecord for RedisRecord {
         self.run(&self.call(&Refresh {})).await.map(drop)
     }
 
+    async fn audit(&self) -> Result<Vec<AuditEntry>, StoreError> {
+        let answer = self.run(&self.call(&ReadAudit {})).await?;
+        let entries = answer.words.iter();
+        // A process of another version may have written what this one does not know.
+        let entries = entries.filter_map(|text| readable(text, "an entry of the audit log"));
+        Ok(entries.collect())
+    }
+
     fn incarnation(&self) -> u128 {
         self.incarnation.1
     }
@@ -479,10 +482,6 @@ impl SessionRecord for RedisRecord {
 
     fn state(&self) -> Arc<SessionState> {
         Arc::clone(&self.copy.lock().state)
-    }
-
-    fn audit(&self) -> Vec<AuditEntry> {
-        self.copy.lock().audit.iter().cloned().collect()
     }
 }
 
@@ -604,32 +603,18 @@ pub(crate) struct SessionUpdate {
     version: u64,
     /// The fields of the state, if its version is newer than that of the copy.
     state: Option<Vec<(String, String)>>,
-    /// Number of entries that the audit log has had.
-    entries: u64,
-    /// The last of them, if the copy lacks any.
-    unseen: Option<Vec<String>>,
     mode: Mode,
 }
 
 impl FromRedisValue for SessionUpdate {
     fn from_redis_value(value: Value) -> Result<Self, ParsingError> {
-        type Parts = (
-            u64,
-            u8,
-            u64,
-            Option<Vec<(String, String)>>,
-            u64,
-            Option<Vec<String>>,
-            String,
-        );
-        let (turn, over, version, state, entries, unseen, mode) = Parts::from_redis_value(value)?;
+        type Parts = (u64, u8, u64, Option<Vec<(String, String)>>, String);
+        let (turn, over, version, state, mode) = Parts::from_redis_value(value)?;
         Ok(Self {
             turn,
             is_over: over != 0,
             version,
             state,
-            entries,
-            unseen,
             mode: decode_mode(&mode),
         })
     }
@@ -643,8 +628,6 @@ struct RecordCopy {
     mode: Mode,
     state: Arc<SessionState>,
     version: Option<u64>,
-    entries: u64,
-    audit: VecDeque<AuditEntry>,
 }
 
 impl RecordCopy {
@@ -659,21 +642,6 @@ impl RecordCopy {
         if update.is_over {
             self.close();
         }
-        let unseen = update.unseen.unwrap_or_default();
-        let new =
-            usize::try_from(update.entries.saturating_sub(self.entries)).unwrap_or(usize::MAX);
-        let known = unseen.len().saturating_sub(new);
-        for text in unseen.iter().skip(known) {
-            // A process of another version may have written what this one does not know.
-            let Some(entry) = readable(text, "an entry of the audit log") else {
-                continue;
-            };
-            if self.audit.len() == MAX_AUDIT {
-                self.audit.pop_front();
-            }
-            self.audit.push_back(entry);
-        }
-        self.entries = self.entries.max(update.entries);
         Ok(())
     }
 

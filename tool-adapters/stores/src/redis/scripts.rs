@@ -79,8 +79,6 @@ arguments! {
         incarnation: &'a str,
         /// The version of the state that the caller has.
         known_state: OrEmpty<u64>,
-        /// The number of entries of the log that the caller has.
-        known_entries: u64,
     }
 }
 
@@ -213,6 +211,9 @@ session_scripts! {
 
     /// Reads the changes that the caller does not have yet.
     Refresh reads in "refresh" {}
+
+    /// Reads the entries of the log.
+    ReadAudit reads in "audit" {}
 }
 
 /// Defines the scripts of conversations. `histories.rs` gives the arguments in the order of their

@@ -138,7 +138,6 @@ impl RedisStore {
         let caller = Caller {
             incarnation,
             known_state: OrEmpty(None),
-            known_entries: 0,
         };
         let opening = OpenSession {
             principal: &request.principal,

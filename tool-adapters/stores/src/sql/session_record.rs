@@ -1,6 +1,6 @@
 //! One session in an SQL database, as a process knows it.
 
-use crate::sql::session_copy::{MAX_ENTRIES, NumberedEntry, SessionCopy};
+use crate::sql::session_copy::SessionCopy;
 use crate::sql::session_row::{
     SESSION, SessionDatabase, SessionRow, incarnation_text, kept_calls, lock_session,
 };
@@ -17,8 +17,8 @@ use tool_core::session::{
 };
 use tool_core::trace::Cost;
 
-const NEW_ENTRIES: &str = "SELECT number, entry FROM tool_session_entries \
-    WHERE session = $1 AND number >= $2 ORDER BY number";
+const ENTRIES: &str = "SELECT entry FROM tool_session_entries WHERE session = $1 \
+    AND EXISTS (SELECT 1 FROM tool_sessions WHERE id = $1 AND incarnation = $2) ORDER BY number";
 
 const ADD_ENTRY: &str =
     "INSERT INTO tool_session_entries (session, number, entry) VALUES ($1, $2, $3)";
@@ -75,6 +75,9 @@ const NOTE_AMOUNT: &str = "INSERT INTO tool_added_amounts (id, known_until) VALU
 
 const NOW: &str = "SELECT now FROM tool_session_clock";
 
+/// Maximum number of entries of the audit log that are kept.
+const MAX_ENTRIES: u64 = 1000;
+
 /// Milliseconds for which the id of an amount is known, so that it is added once however often it
 /// is sent.
 const KNOWN_AMOUNTS: u64 = 600_000;
@@ -109,21 +112,9 @@ impl<D: SessionDatabase> SqlSession<D> {
         }
     }
 
-    /// Updates the copy from a row that was read without a lock.
-    pub(crate) async fn take_over(&self, row: &SessionRow) -> Result<(), StoreError> {
-        let new = if row.entries > self.copy.entries() {
-            let params = [text(&self.id), number(self.copy.entries())];
-            let rows = self.database.select(NEW_ENTRIES, &params).await?;
-            numbered_entries(&rows)?
-        } else {
-            Vec::new()
-        };
-        self.update(row, new);
-        Ok(())
-    }
-
-    fn update(&self, row: &SessionRow, new: Vec<NumberedEntry>) {
-        self.copy.update(&row.session, new);
+    /// Updates the copy.
+    pub(crate) fn update(&self, row: &SessionRow) {
+        self.copy.update(&row.session);
         if !row.is_live() {
             self.copy.close();
         }
@@ -153,8 +144,7 @@ impl<D: SessionDatabase> SqlSession<D> {
             locked.row.touch();
             return Ok(Some(locked));
         }
-        let new = locked.new_entries().await?;
-        self.update(&locked.row, new);
+        self.update(&locked.row);
         Ok(None)
     }
 }
@@ -172,21 +162,9 @@ impl<D: SessionDatabase> LockedSession<'_, D> {
         self.row
             .write(&mut self.transaction, &self.record.id)
             .await?;
-        let new = self.new_entries().await?;
         self.transaction.commit().await?;
-        self.record.update(&self.row, new);
+        self.record.update(&self.row);
         Ok(())
-    }
-
-    /// Reads the entries of the log that the copy does not have.
-    async fn new_entries(&mut self) -> Result<Vec<NumberedEntry>, StoreError> {
-        let known = self.record.copy.entries();
-        if self.row.entries <= known {
-            return Ok(Vec::new());
-        }
-        let params = [text(&self.record.id), number(known)];
-        let rows = self.transaction.run(NEW_ENTRIES, &params).await?;
-        numbered_entries(&rows)
     }
 
     /// Adds entries to the audit log.
@@ -332,22 +310,6 @@ async fn charge_principal(
     ];
     transaction.run(ADD_SPENDING, &params).await?;
     Ok(())
-}
-
-fn numbered_entries(rows: &[impl SqlRow]) -> Result<Vec<NumberedEntry>, StoreError> {
-    let mut entries = Vec::with_capacity(rows.len());
-    for row in rows {
-        // A process of another version may have written what this one does not know.
-        let entry = from_json(&row.text(1)?);
-        if let Err(error) = &entry {
-            tracing::warn!(%error, "an entry of the audit log cannot be read; it is left out");
-        }
-        entries.push(NumberedEntry {
-            number: unsigned(row, 0)?,
-            entry: entry.ok(),
-        });
-    }
-    Ok(entries)
 }
 
 impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
@@ -576,11 +538,23 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
         let found = rows.first().map(SessionRow::read).transpose()?;
         let own = found.filter(|row| row.incarnation == self.incarnation_text);
         if let Some(row) = own {
-            self.take_over(&row).await
+            self.update(&row);
+            Ok(())
         } else {
             self.copy.close();
             Ok(())
         }
+    }
+
+    async fn audit(&self) -> Result<Vec<AuditEntry>, StoreError> {
+        let params = [text(&self.id), text(&self.incarnation_text)];
+        let rows = self.database.select(ENTRIES, &params).await?;
+        let mut entries = Vec::with_capacity(rows.len());
+        for row in &rows {
+            // A process of another version may have written what this one does not know.
+            entries.extend(readable(&row.text(0)?, "an entry of the audit log"));
+        }
+        Ok(entries)
     }
 
     fn incarnation(&self) -> u128 {
@@ -597,9 +571,5 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
 
     fn state(&self) -> Arc<SessionState> {
         self.copy.state()
-    }
-
-    fn audit(&self) -> Vec<AuditEntry> {
-        self.copy.audit()
     }
 }

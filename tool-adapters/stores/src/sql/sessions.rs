@@ -72,14 +72,10 @@ impl<D: SessionDatabase> SqlStore<D> {
     }
 
     /// Wraps a session that the database has, as this process knows it.
-    async fn record(
-        &self,
-        request: &OpenRequest,
-        row: &SessionRow,
-    ) -> Result<Arc<SqlSession<D>>, OpenError> {
+    fn record(&self, request: &OpenRequest, row: &SessionRow) -> Arc<SqlSession<D>> {
         let record = SqlSession::new(self.0.clone(), request, row.session.incarnation());
-        record.take_over(row).await?;
-        Ok(Arc::new(record))
+        record.update(row);
+        Arc::new(record)
     }
 }
 
@@ -111,7 +107,7 @@ impl<D: SessionDatabase> SessionStore for SqlStore<D> {
         let mut transaction = self.0.begin().await.map_err(StoreError::from)?;
         if let Some(row) = self.join(&mut transaction, request, &id).await? {
             transaction.commit().await.map_err(StoreError::from)?;
-            return self.record(request, &row).await;
+            return Ok(self.record(request, &row));
         }
         // Without a lock of its row: who opens a session locks all openings first.
         if let Some(lock) = D::LOCK_OPENINGS {
@@ -124,7 +120,7 @@ impl<D: SessionDatabase> SessionStore for SqlStore<D> {
             None => self.open_new(&mut transaction, request, &id).await?,
         };
         transaction.commit().await.map_err(StoreError::from)?;
-        self.record(request, &row).await
+        Ok(self.record(request, &row))
     }
 
     async fn sessions(&self) -> Result<u64, StoreError> {

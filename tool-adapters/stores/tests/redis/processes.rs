@@ -358,7 +358,7 @@ async fn a_process_that_is_killed_loses_nothing_that_was_counted() {
         session.state().pending_message.as_deref(),
         Some("left behind")
     );
-    assert_eq!(session.audit(), [entry(1)]);
+    assert_eq!(session.audit().await, [entry(1)]);
 
     assert_eq!(session.pending(&waiting(1).id).await, Some(waiting(1)));
     let mut racers = JoinSet::new();

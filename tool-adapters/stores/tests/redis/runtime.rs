@@ -311,11 +311,16 @@ async fn no_depth_of_an_intent_breaks_a_session() {
             usize::from(depth <= 100),
             "depth {depth}: {response}"
         );
-        assert_eq!(one.intents().len(), depth.min(100) + 1, "depth {depth}");
+        assert_eq!(
+            one.intents().await.expect("the log").len(),
+            depth.min(100) + 1,
+            "depth {depth}"
+        );
         one.refresh().await.expect("the session can be read");
     }
     let (two, _) = process(&redis.url, &redis.prefix, policy).await;
-    assert_eq!((two.intents(), two.state()), (one.intents(), one.state()));
+    assert_eq!(two.intents().await, one.intents().await);
+    assert_eq!(two.state(), one.state());
     assert_eq!(two.state().values.len(), 1);
 }
 

@@ -158,7 +158,6 @@ macro_rules! operations {
             fn mode(&self) -> Mode;
             fn turn(&self) -> u64;
             fn state(&self) -> Arc<SessionState>;
-            fn audit(&self) -> Vec<AuditEntry>;
         }
 
         impl<R: SessionRecord> DynRecord for R {
@@ -180,10 +179,6 @@ macro_rules! operations {
 
             fn state(&self) -> Arc<SessionState> {
                 SessionRecord::state(self)
-            }
-
-            fn audit(&self) -> Vec<AuditEntry> {
-                SessionRecord::audit(self)
             }
         }
 
@@ -214,6 +209,7 @@ operations! {
     switch_mode(mode: Mode) -> ();
     end() -> ();
     refresh() -> ();
+    audit() -> Vec<AuditEntry>;
 }
 
 impl RecordHandle {
@@ -283,10 +279,5 @@ impl RecordHandle {
     /// Returns the state, as this process knows it.
     pub(crate) fn state(&self) -> Arc<SessionState> {
         self.record.state()
-    }
-
-    /// Returns the audit log, as this process knows it.
-    pub(crate) fn audit(&self) -> Vec<AuditEntry> {
-        self.record.audit()
     }
 }

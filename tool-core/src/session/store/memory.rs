@@ -591,6 +591,10 @@ impl SessionRecord for MemoryRecord {
         Ok(())
     }
 
+    async fn audit(&self) -> Result<Vec<AuditEntry>, StoreError> {
+        Ok(self.log.audit(&self.principal))
+    }
+
     fn incarnation(&self) -> u128 {
         self.incarnation
     }
@@ -606,9 +610,5 @@ impl SessionRecord for MemoryRecord {
 
     fn state(&self) -> Arc<SessionState> {
         Arc::clone(self.state.lock().core.state())
-    }
-
-    fn audit(&self) -> Vec<AuditEntry> {
-        self.log.audit(&self.principal)
     }
 }

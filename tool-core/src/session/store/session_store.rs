@@ -229,6 +229,10 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Ends the session. Has no effect on a session that has ended.
     fn end(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
+    /// Returns the last 1,000 entries of the audit log, oldest first. Those of a session that has
+    /// ended can be read for a minute at least, unless another session is opened under its id.
+    fn audit(&self) -> impl Future<Output = Result<Vec<AuditEntry>, StoreError>> + Send;
+
     /// Reads the changes of other processes.
     fn refresh(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
@@ -244,9 +248,6 @@ pub trait SessionRecord: Send + Sync + 'static {
 
     /// Returns the state, as this process knows it.
     fn state(&self) -> Arc<SessionState>;
-
-    /// Returns the last 1,000 entries of the audit log, oldest first, as this process knows them.
-    fn audit(&self) -> Vec<AuditEntry>;
 }
 
 /// The parameters of opening a session.

@@ -188,9 +188,9 @@ impl TestSession {
         self.0.state()
     }
 
-    /// Returns the audit log, as it is known here.
-    pub fn audit(&self) -> Vec<AuditEntry> {
-        self.0.audit()
+    /// Returns the audit log.
+    pub async fn audit(&self) -> Vec<AuditEntry> {
+        self.0.audit().await.expect("the store reads the log")
     }
 
     /// Keeps a call that waits for approval.

@@ -198,7 +198,7 @@ async fn fill(session: &TestSession, call: &TestCall) {
 /// Asserts that a session has nothing of the one that [`fill`] filled.
 async fn assert_fresh<S: SessionStore>(handle: &S, session: &TestSession, call: &TestCall) {
     assert_eq!((*session.state()).clone(), SessionState::default());
-    assert_eq!(session.audit(), []);
+    assert_eq!(session.audit().await, []);
     assert_eq!(session.calls().await, []);
     assert_eq!(handle.calls(&"session".into()).await, Ok(Vec::new()));
     assert_eq!(session.pending(&waiting(1).id).await, None);
@@ -329,7 +329,7 @@ pub async fn late_handle_does_not_reach_the_next_session(store: &impl StoreUnder
     };
     assert_eq!(*next.state(), expected);
     assert_eq!(
-        (next.audit(), next.calls().await),
+        (next.audit().await, next.calls().await),
         (vec![], vec![answered(1)])
     );
     assert!(next.pending(&waiting(9).id).await.is_none() && next.consume(&waiting(1).id).await);

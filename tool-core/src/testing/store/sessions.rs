@@ -188,7 +188,7 @@ pub async fn ended_session_does_not_change(store: &impl StoreUnderTest) {
     assert_eq!(session.pending(&waiting(1).id).await, None);
     session.refresh().await;
     assert_eq!(*session.0.state(), *state);
-    assert_eq!(session.0.audit(), [entry(1)]);
+    assert_eq!(session.audit().await, [entry(1)]);
     session.assert_over().await;
 }
 
@@ -209,7 +209,7 @@ pub async fn id_of_an_ended_session_opens_a_new_one(store: &impl StoreUnderTest)
     before.end().await;
     let after = session(store, Mode::Voice).await;
     assert_eq!(*after.0.state(), SessionState::default());
-    assert_eq!(after.0.audit(), []);
+    assert_eq!(after.audit().await, []);
     assert_eq!(
         after.admit(&call).await,
         Verdict::Admitted {
@@ -263,7 +263,7 @@ pub async fn sessions_are_isolated(store: &impl StoreUnderTest) {
     }
     for (number, session) in sessions.iter().enumerate() {
         session.refresh().await;
-        assert_eq!(session.0.audit(), [entry(number)]);
+        assert_eq!(session.audit().await, [entry(number)]);
     }
     assert_eq!(handle.sessions().await, Ok(ids.len() as u64));
 }

@@ -127,7 +127,7 @@ pub async fn late_call_changes_the_state(store: &impl StoreUnderTest) {
         })
         .await;
     assert_eq!(session.0.state().pending_message.as_deref(), Some("late"));
-    assert_eq!(session.0.audit(), [entry(1)]);
+    assert_eq!(session.audit().await, [entry(1)]);
 }
 
 /// In text mode the state is emptied after each turn, with the pending message.
@@ -185,8 +185,8 @@ pub async fn audit_log_is_in_order_and_outlives_the_turn(store: &impl StoreUnder
         })
         .await;
     let all = [entry(0), entry(1), entry(2), deep];
-    assert_eq!(session.0.audit(), all);
-    assert_eq!(text(store).await.0.audit(), all);
+    assert_eq!(session.audit().await, all);
+    assert_eq!(text(store).await.audit().await, all);
 }
 
 /// An entry that comes with an answered call is in the log, also without the call, and after the
@@ -201,11 +201,11 @@ pub async fn entries_of_kept_calls_are_in_the_audit_log(store: &impl StoreUnderT
         .await;
     session.audit_call(Some(&answered(1)), &entry(1)).await;
     session.audit_call(None, &entry(2)).await;
-    assert_eq!(session.0.audit(), [0, 1, 2].map(entry));
+    assert_eq!(session.audit().await, [0, 1, 2].map(entry));
     assert_eq!(session.calls().await, [answered(1)]);
     session.end().await;
     session.audit_call(None, &entry(3)).await;
-    assert_eq!(session.0.audit(), [0, 1, 2, 3].map(entry));
+    assert_eq!(session.audit().await, [0, 1, 2, 3].map(entry));
 }
 
 /// The oldest entries are removed.
@@ -221,8 +221,8 @@ pub async fn audit_log_keeps_the_last_thousand_entries(store: &impl StoreUnderTe
             .await;
     }
     let last = (30..1030).map(entry).collect::<Vec<_>>();
-    assert_eq!(session.0.audit(), last);
-    assert_eq!(text(store).await.0.audit(), last);
+    assert_eq!(session.audit().await, last);
+    assert_eq!(text(store).await.audit().await, last);
 }
 
 /// Each entry is in the log once, in the same order over all handles.
@@ -246,10 +246,10 @@ pub async fn racing_entries_are_all_in_the_audit_log(store: &impl StoreUnderTest
     let [one, other] = &sessions;
     one.refresh().await;
     other.refresh().await;
-    assert_eq!(one.0.audit(), other.0.audit());
+    assert_eq!(one.audit().await, other.audit().await);
     let mut ids = one
-        .0
         .audit()
+        .await
         .into_iter()
         .map(|entry| entry.call_id)
         .collect::<Vec<_>>();
@@ -274,7 +274,7 @@ pub async fn handles_see_each_others_changes(store: &impl StoreUnderTest) {
     there.refresh().await;
     assert_eq!(Some(there.0.turn()), turn);
     assert_eq!(*there.0.state(), all_set());
-    assert_eq!(there.0.audit(), [entry(1)]);
+    assert_eq!(there.audit().await, [entry(1)]);
     there
         .settle(Settlement {
             changes: &[value("acme.cart", json!([3]))],
@@ -287,10 +287,10 @@ pub async fn handles_see_each_others_changes(store: &impl StoreUnderTest) {
     let mut cart = Map::new();
     cart.insert("acme.cart".to_owned(), json!([3]));
     assert_eq!(here.0.state().values, cart);
-    assert_eq!(here.0.audit(), [entry(1), entry(2)]);
+    assert_eq!(here.audit().await, [entry(1), entry(2)]);
     assert!(here.pending(&waiting(1).id).await.is_some());
     there.end().await;
     here.refresh().await;
     assert!(here.0.state().ended);
-    assert_eq!(here.0.audit(), [entry(1), entry(2)]);
+    assert_eq!(here.audit().await, [entry(1), entry(2)]);
 }

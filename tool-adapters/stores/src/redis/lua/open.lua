@@ -21,5 +21,5 @@ if may_open ~= '1' then
 end
 redis.call('DEL', unpack(SESSION_KEYS))
 redis.call('HSET', SESSION, 'incarnation', incarnation, 'principal', principal, 'agent', agent, 'mode', mode, 'tools', tools,
-  'idle', idle, 'turn', 0, 'version', 0, 'entries', 0, 'keeps', keeps, 'bytes', 0)
+  'idle', idle, 'turn', 0, 'version', 0, 'keeps', keeps, 'bytes', 0)
 return used('opened', incarnation)

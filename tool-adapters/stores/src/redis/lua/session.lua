@@ -21,9 +21,9 @@ local function now()
 end
 
 local function read()
-  local at = redis.call('HMGET', SESSION, 'incarnation', 'ended', 'turn', 'version', 'entries', 'idle', 'mode')
+  local at = redis.call('HMGET', SESSION, 'incarnation', 'ended', 'turn', 'version', 'idle', 'mode')
   return {
-    incarnation = at[1], ended = at[2], turn = at[3], version = at[4], entries = at[5], idle = at[6], mode = at[7],
+    incarnation = at[1], ended = at[2], turn = at[3], version = at[4], idle = at[5], mode = at[6],
     is_live = at[1] and not at[2],
   }
 end
@@ -37,25 +37,14 @@ local function touch()
   redis.call('PEXPIRE', CALLS, string.format('%.0f', number(times[1]) + number(times[2])))
 end
 
-local function unseen_entries(entries)
-  local unseen = number(entries) - known_entries
-  if unseen <= 0 then
-    return false
-  end
-  return redis.call('LRANGE', AUDIT, -unseen, -1)
-end
-
--- Returns {turn, ended, version of the state, the state or false, number of entries, unseen entries or false, mode}.
+-- Returns {turn, ended, version of the state, the state or false, mode}.
 local function update()
   local session = read()
   if session.incarnation ~= incarnation then
     return false
   end
   local state = session.version ~= known_state and redis.call('HGETALL', STATE)
-  return {
-    session.turn, session.ended or '0', session.version, state, session.entries, unseen_entries(session.entries),
-    session.mode,
-  }
+  return { session.turn, session.ended or '0', session.version, state, session.mode }
 end
 
 local function used(...)
@@ -118,7 +107,6 @@ end
 local function log(first, last)
   for at = first, last do
     redis.call('RPUSH', AUDIT, ARGV[at])
-    redis.call('HINCRBY', SESSION, 'entries', 1)
   end
   redis.call('LTRIM', AUDIT, -KEPT_ENTRIES, -1)
 end
