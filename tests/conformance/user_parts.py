@@ -6,7 +6,7 @@ import pathlib
 import histories
 import messages
 
-GOLDEN = pathlib.Path(__file__).parents[2] / "tool-adapters" / "providers" / "src" / "tests" / "golden" / "user_parts"
+GOLDEN = pathlib.Path(__file__).parents[2] / "tool-adapters" / "providers" / "src" / "tests" / "golden" / "requests"
 
 
 def check(wanted: list[str]) -> list[str]:
@@ -14,7 +14,7 @@ def check(wanted: list[str]) -> list[str]:
     for path in sorted(GOLDEN.glob("*.json")):
         provider = path.stem
         if provider in wanted:
-            written = json.loads(path.read_text())
+            written = json.loads(path.read_text())["message of the user"]
             problems += [f"{provider} parts: {problem}" for body in bodies(provider, written) for problem in messages.request(provider, body)]
     missing = [provider for provider in wanted if provider != "mcp" and not (GOLDEN / f"{provider}.json").exists()]
     return problems + [f"{provider} parts: no golden file" for provider in missing]
