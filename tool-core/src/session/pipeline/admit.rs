@@ -211,11 +211,7 @@ impl<'a> AdmissionGate<'a> {
                     Ok(Admitted::NeedsApproval(reasons))
                 }
             }
-            Some(Deferral::Admitted) | None => {
-                let refund =
-                    RefundGuard::new(call.session, call.tool, self.turn(), call.repeatable());
-                Ok(Admitted::Runs(refund))
-            }
+            Some(Deferral::Admitted) | None => Ok(Admitted::Runs(self.refund_guard())),
         }
     }
 
@@ -233,10 +229,14 @@ impl<'a> AdmissionGate<'a> {
     /// run.
     pub(crate) async fn without_context(&self, error: ToolError) -> ToolResponse {
         let call = self.call;
-        RefundGuard::new(call.session, call.tool, self.turn(), call.repeatable())
-            .refund(call.meter.as_deref())
-            .await;
+        self.refund_guard().refund(call.meter.as_deref()).await;
         call.responses().fail(error)
+    }
+
+    /// Returns the guard of the call's charge.
+    fn refund_guard(&self) -> RefundGuard {
+        let call = self.call;
+        RefundGuard::new(call.session, call.tool, self.turn(), call.repeatable())
     }
 
     /// Asks the store and waits for its answer.
@@ -254,13 +254,7 @@ impl<'a> AdmissionGate<'a> {
             return self.charge(text, Charge::Approved).await;
         };
         self.apply(Ok(verdict), Charge::Approved)?;
-        let turn = self.turn();
-        Ok(RefundGuard::new(
-            call.session,
-            call.tool,
-            turn,
-            call.repeatable(),
-        ))
+        Ok(self.refund_guard())
     }
 
     /// Asks the store to charge a call. The question runs in its own task, so that a charge is
