@@ -5,6 +5,7 @@ use crate::call::tool_call::CallApproval;
 use crate::call::{ApprovalReason, ErrorKind, Intent, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::call_digest;
+use crate::session::metrics::spare_room::Spare;
 use crate::text::{Name, prefix};
 use crate::time::CallInstant;
 use crate::trace::Redaction;
@@ -313,7 +314,8 @@ impl ApprovedCall<'_> {
 }
 
 /// The last calls of a session in memory. Most of them have neither intents nor a decision, and
-/// take a few words each.
+/// take a few words each. What a log takes beyond [`OWN_CALLS`] comes from the room that all
+/// sessions share.
 #[derive(Default)]
 pub(crate) struct AuditLog {
     calls: VecDeque<AuditedCall>,
@@ -339,11 +341,14 @@ struct AuditDetails {
     reasons: Vec<ApprovalReason>,
 }
 
-/// The calls that are kept.
+/// The most calls that are kept.
 const MAX_CALLS: usize = 1_000;
+/// The calls that each log may keep, however many sessions there are.
+const OWN_CALLS: usize = 8;
 
 impl AuditLog {
-    /// Adds a call that was answered after a time, in place of the oldest one if the log is full.
+    /// Adds a call that was answered after a time, in place of the oldest one if there is no room
+    /// for more.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -351,45 +356,66 @@ impl AuditLog {
         turn: u64,
         micros: u32,
         outcome: CallOutcome,
+        spare: &Spare,
     ) {
         let at = self.clock.micros_at(call.began) + i64::from(micros);
         let is_plain = call.approval.is_none() && call.reasons.is_empty();
         let details = (!is_plain).then(|| approval_details(call));
-        self.push(AuditedCall {
+        let call = AuditedCall {
             tool: call.tool.clone(),
             call_id: shared_id(call.call_id),
             at,
             turn,
             outcome,
             details,
-        });
+        };
+        self.push(call, spare);
     }
 
     /// Adds an entry.
     #[cold]
-    pub(crate) fn add_entry(&mut self, entry: &AuditEntry) {
+    pub(crate) fn add_entry(&mut self, entry: &AuditEntry, spare: &Spare) {
         let details = AuditDetails {
             principal: Some(entry.principal.clone()),
             intents: entry.intents.clone(),
             decision: entry.decision.clone(),
             reasons: entry.reasons.clone(),
         };
-        self.push(AuditedCall {
+        let call = AuditedCall {
             tool: entry.tool.as_str().into(),
             call_id: kept_id(&entry.call_id).into(),
             at: entry.at.0.as_microsecond(),
             turn: entry.turn,
             outcome: entry.outcome,
             details: Some(Box::new(details)),
-        });
+        };
+        self.push(call, spare);
     }
 
     #[inline]
-    fn push(&mut self, call: AuditedCall) {
-        if self.calls.len() == MAX_CALLS {
-            self.calls.pop_front();
+    fn push(&mut self, call: AuditedCall, spare: &Spare) {
+        if self.calls.len() == self.calls.capacity() {
+            self.make_room(spare);
         }
         self.calls.push_back(call);
+    }
+
+    /// Makes room for one more call: by growing, or by dropping the oldest one.
+    fn make_room(&mut self, spare: &Spare) {
+        let has = self.calls.capacity();
+        let wanted = (2 * has).clamp(OWN_CALLS / 2, MAX_CALLS);
+        let beyond_own = wanted.saturating_sub(has.max(OWN_CALLS));
+
+        if wanted > has && spare.take(beyond_own) {
+            self.calls.reserve_exact(wanted - self.calls.len());
+        } else {
+            self.calls.pop_front();
+        }
+    }
+
+    /// Returns the entries for which the log has room beyond its own.
+    pub(crate) fn taken(&self) -> usize {
+        self.calls.capacity().saturating_sub(OWN_CALLS)
     }
 
     /// Returns the entries, oldest first, of a session of this principal.
@@ -479,4 +505,65 @@ impl WallClock {
 #[inline]
 fn micros(time: Duration) -> i64 {
     i64::try_from(time.as_micros()).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(number: usize) -> AuditEntry {
+        AuditEntry {
+            at: Timestamp(jiff::Timestamp::UNIX_EPOCH),
+            turn: 0,
+            call_id: number.to_string(),
+            tool: "lamp".to_owned(),
+            principal: String::new(),
+            outcome: CallOutcome::Succeeded,
+            intents: Vec::new(),
+            decision: None,
+            reasons: Vec::new(),
+        }
+    }
+
+    fn filled(calls: usize, spare: &Spare) -> AuditLog {
+        let mut log = AuditLog::default();
+        (0..calls).for_each(|number| log.add_entry(&entry(number), spare));
+        log
+    }
+
+    fn kept(log: &AuditLog) -> Vec<usize> {
+        let entries = log.entries("");
+        entries
+            .iter()
+            .map(|entry| entry.call_id.parse().expect("a number"))
+            .collect()
+    }
+
+    #[test]
+    fn one_log_keeps_its_last_thousand_calls() {
+        let log = filled(1_234, &Spare::new(10_000));
+        assert_eq!(kept(&log), (234..1_234).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn many_logs_keep_their_last_calls_in_shared_room() {
+        let spare = Spare::new(1_000);
+        let logs = (0..500).map(|_| filled(100, &spare)).collect::<Vec<_>>();
+
+        let room = logs.iter().map(|log| log.calls.capacity()).sum::<usize>();
+        assert!(room <= 1_000 + 500 * OWN_CALLS, "{room}");
+
+        for log in &logs {
+            let kept = kept(log);
+            assert!(kept.len() >= OWN_CALLS, "{kept:?}");
+            assert_eq!(kept, (100 - kept.len()..100).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_log_takes_what_it_says() {
+        let spare = Spare::new(1_000);
+        let log = filled(100, &spare);
+        assert_eq!(spare.left() + log.taken(), 1_000);
+    }
 }

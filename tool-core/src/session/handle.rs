@@ -905,7 +905,8 @@ impl Session {
     }
 
     /// Returns the audit log from the store: the last 1,000 answered calls of all processes with
-    /// their outcomes, their intents and the persons who decided on them, oldest first.
+    /// their outcomes, their intents and the persons who decided on them, oldest first. In memory
+    /// all sessions together keep 250,000 entries, and each at least its last 8.
     ///
     /// A call that waited for approval has two entries: its refusal, and its run or its denial.
     ///

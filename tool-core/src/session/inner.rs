@@ -17,9 +17,10 @@ use crate::session::journal::{DynJournal, JournalError};
 use crate::session::journal_seal::JournalSealer;
 #[cfg(feature = "tower")]
 use crate::session::layers::LayerStack;
-use crate::session::metrics::call_log::{CallLog, SpareBytes};
+use crate::session::metrics::call_log::CallLog;
 use crate::session::metrics::context::{ContextUsage, tokens_in};
 use crate::session::metrics::report::RuntimeMetrics;
+use crate::session::metrics::spare_room::SpareRoom;
 use crate::session::metrics::speech::SpeechStats;
 use crate::session::playout::Playout;
 use crate::session::policy::Policy;
@@ -66,7 +67,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) accounts: Mutex<Accounts>,
     pub(crate) approvals: ApprovalRequests<SessionInner>,
     /// The spare bytes of the lists of calls, of sessions that are not in memory.
-    pub(crate) spare: Arc<SpareBytes>,
+    pub(crate) spare: Arc<SpareRoom>,
     pub(crate) drain: DrainSwitch,
 }
 

@@ -116,7 +116,7 @@ pub trait Journal: Send + Sync + 'static {
     ) -> impl Future<Output = Result<JournalStart, JournalError>> + Send;
 
     /// Returns what [`started`](Self::started) would answer if another process has recorded a call
-    /// with this session and id, and records nothing. A call that a limit refuses is looked up, so
+    /// with this session and id, and records nothing. A call that would be refused is looked up, so
     /// that one which has taken effect is not said to be refused.
     ///
     /// The default is right for a journal of one process.

@@ -17,7 +17,7 @@ use tool_core::{
 
 /// A journal in memory that counts its operations. A clone represents the next process.
 #[derive(Clone, Default)]
-struct Paper {
+pub(crate) struct Paper {
     calls: Arc<Mutex<Vec<RecoveredCall>>>,
     asked: Arc<Mutex<Vec<String>>>,
     torn: Arc<AtomicBool>,

@@ -55,6 +55,7 @@ mod owners;
 mod prompts;
 mod questions;
 mod reasons;
+mod refused_again;
 mod repeated_steps;
 mod requests;
 mod retries;

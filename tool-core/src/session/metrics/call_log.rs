@@ -2,6 +2,7 @@
 
 use crate::call::{ErrorKind, ToolResponse};
 use crate::session::audit::{AuditEntry, AuditFacts, AuditLog, CallOutcome};
+use crate::session::metrics::spare_room::{Spare, SpareRoom};
 use crate::text::prefix;
 use crate::trace::Redaction;
 use parking_lot::Mutex;
@@ -11,7 +12,6 @@ use serde_json::value::RawValue;
 use std::array;
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// The name under which calls of unknown tools are counted together, so that invented names create
@@ -27,27 +27,7 @@ pub(crate) struct CallLog {
     /// The most bytes that the entries take.
     limit: usize,
     redaction: Redaction,
-    spare: Arc<SpareBytes>,
-}
-
-/// The bytes that the logs of many sessions may take together, beyond the [`OWN_BYTES`] of each. So
-/// a long session keeps hundreds of calls, and very many sessions keep some each.
-pub(crate) struct SpareBytes(AtomicUsize);
-
-impl Default for SpareBytes {
-    fn default() -> Self {
-        Self(AtomicUsize::new(1 << 20))
-    }
-}
-
-impl SpareBytes {
-    fn take(&self, bytes: usize) -> bool {
-        self.0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |spare| {
-                spare.checked_sub(bytes)
-            })
-            .is_ok()
-    }
+    spare: Arc<SpareRoom>,
 }
 
 #[derive(Default)]
@@ -148,7 +128,7 @@ const OWN_BYTES: usize = 1_024;
 
 impl CallLog {
     /// Creates a log of at most `limit` bytes.
-    pub(crate) fn new(limit: usize, redaction: Redaction, spare: &Arc<SpareBytes>) -> Self {
+    pub(crate) fn new(limit: usize, redaction: Redaction, spare: &Arc<SpareRoom>) -> Self {
         Self {
             limit,
             redaction,
@@ -170,6 +150,7 @@ impl CallLog {
                 call.turn,
                 call.micros,
                 CallOutcome::of(call.error, call.refused),
+                &self.spare.audit_entries,
             );
         }
         let kept = MAX_ARGUMENTS.min(limit.saturating_sub(HEADER + call.tool.len()));
@@ -179,7 +160,7 @@ impl CallLog {
             return;
         }
         if log.entries.capacity() - log.entries.len() < needed {
-            log.make_room(needed, limit, &self.spare);
+            log.make_room(needed, limit, &self.spare.call_bytes);
         }
         for part in [&header(call, text), call.tool.as_bytes(), text.as_bytes()] {
             log.entries.extend(part);
@@ -188,7 +169,8 @@ impl CallLog {
 
     /// Adds an entry to the audit log.
     pub(crate) fn add_entry(&self, entry: &AuditEntry) {
-        self.log.lock().audit.add_entry(entry);
+        let spare = &self.spare.audit_entries;
+        self.log.lock().audit.add_entry(entry, spare);
     }
 
     /// Returns the audit log of a session of this principal, oldest entry first.
@@ -223,13 +205,10 @@ impl CallLog {
 
 impl Drop for CallLog {
     fn drop(&mut self) {
-        let taken = self
-            .log
-            .get_mut()
-            .entries
-            .capacity()
-            .saturating_sub(OWN_BYTES);
-        self.spare.0.fetch_add(taken, Ordering::Relaxed);
+        let log = self.log.get_mut();
+        let bytes = log.entries.capacity().saturating_sub(OWN_BYTES);
+        self.spare.call_bytes.give_back(bytes);
+        self.spare.audit_entries.give_back(log.audit.taken());
     }
 }
 
@@ -241,7 +220,7 @@ impl Log {
     /// Drops the oldest entries or enlarges the buffer, so that `needed` more bytes fit into
     /// `limit`.
     #[cold]
-    fn make_room(&mut self, needed: usize, limit: usize, spare: &SpareBytes) {
+    fn make_room(&mut self, needed: usize, limit: usize, spare: &Spare) {
         let granted = self.entries.capacity().max(OWN_BYTES.min(limit));
         let wanted = (self.entries.len() + needed)
             .max(2 * self.entries.capacity())
@@ -461,8 +440,8 @@ mod tests {
 
     #[test]
     fn many_logs_share_the_spare_bytes() {
-        let spare = Arc::<SpareBytes>::default();
-        let all = spare.0.load(Ordering::Relaxed);
+        let spare = Arc::<SpareRoom>::default();
+        let all = spare.call_bytes.left();
         let fill = |_| {
             let log = CallLog::new(16 * 1024, Redaction::new(), &spare);
             (0..1_000).for_each(|number| log.add(&answered(number, r#"{"id":1234}"#)));
@@ -483,7 +462,7 @@ mod tests {
             "{kept:?}"
         );
         drop(logs);
-        assert_eq!(spare.0.load(Ordering::Relaxed), all);
+        assert_eq!(spare.call_bytes.left(), all);
     }
 
     #[test]

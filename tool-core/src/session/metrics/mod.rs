@@ -5,6 +5,7 @@ pub(crate) mod call_log;
 pub(crate) mod context;
 pub(crate) mod prometheus;
 pub(crate) mod report;
+pub(crate) mod spare_room;
 pub(crate) mod speech;
 pub(crate) mod tool_stats;
 

@@ -5,7 +5,7 @@ use crate::arguments::problem::Problem;
 use crate::call::{ApprovalReason, ApprovalSource, ErrorKind, ToolError, ToolResponse};
 use crate::session::caps::{CapAmount, CapScope, UsedCap};
 use crate::session::pipeline::governed_call::{GovernedCall, session_over};
-use crate::session::pipeline::journal::JournalClaim;
+use crate::session::pipeline::journal::{JournalClaim, known_answer};
 use crate::session::pipeline::passage::{Passage, has_limits};
 use crate::session::pipeline::refund::{RefundGuard, refund_of};
 use crate::session::policy::Policy;
@@ -215,9 +215,13 @@ impl<'a> AdmissionGate<'a> {
         }
     }
 
-    /// Answers VALIDATION, or `LOOP_DETECTED` once the same text was sent too often.
+    /// Answers VALIDATION, or `LOOP_DETECTED` once the same text was sent too often. A call that the
+    /// journal knows had other rules.
     pub(crate) async fn refuse(&self, problems: &[Problem]) -> ToolResponse {
         let call = self.call;
+        if let Some(known) = known_answer(call, call.request.arguments()).await {
+            return known;
+        }
         let sent = Fingerprint::opaque(call.tool.name(), call.request.arguments());
         match self.ask(&self.admission(sent, Charge::Attempt)).await {
             Ok(()) => call.responses().refuse(problems),
@@ -230,7 +234,7 @@ impl<'a> AdmissionGate<'a> {
     pub(crate) async fn without_context(&self, error: ToolError) -> ToolResponse {
         let call = self.call;
         self.refund_guard().refund(call.meter.as_deref()).await;
-        call.responses().fail(error)
+        *call.refuse_unread(error).await
     }
 
     /// Returns the guard of the call's charge.

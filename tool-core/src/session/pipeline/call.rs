@@ -29,6 +29,7 @@ use crate::tool::invocation::Rejection;
 use crate::trace::span;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use std::borrow::Cow;
 use std::future::ready;
 use std::panic::AssertUnwindSafe;
 use std::slice;
@@ -197,14 +198,14 @@ impl GovernedCall<'_> {
         // Admit, if the store can only be awaited.
         let admitted = match gate.wait(text).await {
             Ok(admitted) => admitted,
-            Err(error) => return *self.refused(text, error).await,
+            Err(error) => return *self.refuse(text, error).await,
         };
         // An open circuit breaker refuses the call before a person is asked about it.
         if let Err(error) = passage::check(self) {
             if let Admitted::Runs(refund) = admitted {
                 refund.refund(self.meter.as_deref()).await;
             }
-            return *self.known_or(text, error).await;
+            return *self.refuse(text, error).await;
         }
         let hooked = HookedCall {
             arguments: text,
@@ -250,7 +251,7 @@ impl GovernedCall<'_> {
         admitted: Admitted,
         hooked: &HookedCall<'_>,
     ) -> Result<Permission, Box<ToolResponse>> {
-        let fail = |error| Box::new(self.responses().fail(error));
+        let text = hooked.arguments;
         let asked = hooks::approval_reasons(self, hooked).await;
         let asks_nothing = asked.as_ref().is_ok_and(Vec::is_empty);
         let mut reasons = match admitted {
@@ -267,11 +268,13 @@ impl GovernedCall<'_> {
                 Vec::new()
             }
         };
-        let of_hooks = asked.map_err(fail)?;
+        let of_hooks = match asked {
+            Ok(reasons) => reasons,
+            Err(error) => return Err(self.refuse(text, error).await),
+        };
         let by_hook = !of_hooks.is_empty();
         reasons.extend(of_hooks);
 
-        let text = hooked.arguments;
         let Some(grant) = granted::find(self, text, by_hook).await else {
             // A person is not asked about a call that has run.
             if let Some(known) = known_answer(self, text).await {
@@ -280,11 +283,13 @@ impl GovernedCall<'_> {
             let answer = Box::pin(confirm::request_approval(self, text, reasons)).await;
             return Err(Box::new(answer));
         };
-        let refund = gate.charge_granted(text).await.map_err(fail)?;
-        Ok(Permission {
-            refund,
-            grant: Some(GrantedCall { grant, reasons }),
-        })
+        match gate.charge_granted(text).await {
+            Ok(refund) => Ok(Permission {
+                refund,
+                grant: Some(GrantedCall { grant, reasons }),
+            }),
+            Err(error) => Err(self.refuse(text, error).await),
+        }
     }
 
     /// Waits for the hooks before the call, passes its circuit breakers and shared limits, redeems its
@@ -297,13 +302,12 @@ impl GovernedCall<'_> {
         refund: &RefundGuard,
         grant: Option<GrantedCall>,
     ) -> Result<Option<JournalClaim>, Box<ToolResponse>> {
-        let fail = |error| Box::new(self.responses().fail(error));
         let late = |doing| self.timed_out(doing).did_not_run();
 
         let before = timeout_at(self.deadline(), hooks::before(self, hooked)).await;
-        before
-            .unwrap_or_else(|_| Err(late("waiting for a hook")))
-            .map_err(fail)?;
+        if let Err(error) = before.unwrap_or_else(|_| Err(late("waiting for a hook"))) {
+            return Err(self.refuse(hooked.arguments, error).await);
+        }
         if let Some(response) = self.cached_result(hooked.arguments) {
             refund.keep_charge();
             return Err(Box::new(response));
@@ -314,12 +318,12 @@ impl GovernedCall<'_> {
         match entered {
             Ok(Some(passage)) => gate.keep_passage(passage),
             Ok(None) => {}
-            Err(error) => return Err(self.known_or(hooked.arguments, error).await),
+            Err(error) => return Err(self.refuse(hooked.arguments, error).await),
         }
 
         // As late as possible, so that an approval is not used up by a call that does not run.
         if let Err(error) = redeem(self).await {
-            return Err(self.known_or(hooked.arguments, error).await);
+            return Err(self.refuse(hooked.arguments, error).await);
         }
         if let Some(granted) = grant
             && !granted::holds(self, granted.grant).await
@@ -331,21 +335,30 @@ impl GovernedCall<'_> {
         }
         let start = record_start(self, hooked.arguments, hooked.turn);
         let started = timeout_at(self.deadline(), start).await;
-        started.unwrap_or_else(|_| Err(fail(late("waiting for the journal"))))
+        started.unwrap_or_else(|_| {
+            let error = late("waiting for the journal");
+            Err(Box::new(self.responses().fail(error)))
+        })
     }
 
-    /// Answers a call that was not admitted. One that a limit refuses may have run already.
-    async fn refused(&self, text: &str, error: ToolError) -> Box<ToolResponse> {
-        match error.kind() {
-            ErrorKind::BudgetExceeded | ErrorKind::LoopDetected => self.known_or(text, error).await,
-            _ => Box::new(self.responses().fail(error)),
-        }
-    }
-
-    /// Answers a call that may not run: with what the journal knows of it, if it has run already.
-    async fn known_or(&self, text: &str, error: ToolError) -> Box<ToolResponse> {
+    /// Answers a call that does not run, because of an error: with what the journal knows of the
+    /// call, if it has run already. Every step before the start ends a call in this way, as what
+    /// refuses a call now may not have refused it before its process died.
+    pub(crate) async fn refuse(&self, text: &str, error: ToolError) -> Box<ToolResponse> {
         let known = known_answer(self, text).await;
         Box::new(known.unwrap_or_else(|| self.responses().fail(error)))
+    }
+
+    /// Refuses a call whose arguments were not read yet.
+    pub(crate) async fn refuse_unread(&self, error: ToolError) -> Box<ToolResponse> {
+        let sent = self.request.arguments();
+        if self.session.runtime.journal.is_none() {
+            return self.refuse(sent, error).await;
+        }
+        // The journal has them as the call has run with them.
+        let prepared = repair_arguments(self.tool, sent, None, self.settings());
+        let text = prepared.map_or(sent.into(), |prepared| Cow::from(prepared.text));
+        self.refuse(&text, error).await
     }
 
     /// Answers the call even if a store or a journal of the host panics.

@@ -71,8 +71,8 @@ pub(crate) async fn record_start(
     Err(fail(running_elsewhere(call)))
 }
 
-/// Returns the answer to a call that a limit refuses, or whose approval is used up, if
-/// another process has begun it already.
+/// Returns the answer to a call that is about to be refused, if another process has begun it
+/// already.
 pub(crate) async fn known_answer(call: &GovernedCall<'_>, text: &str) -> Option<ToolResponse> {
     let journal = call.session.runtime.journal.as_ref()?;
     let arguments = call.definition().equality().canonical_text(text);

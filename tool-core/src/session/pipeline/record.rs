@@ -85,7 +85,7 @@ pub(crate) async fn recorded(
 
 /// Answers a call that was not let in, and records it.
 pub(crate) async fn unrun(call: &GovernedCall<'_>, error: ToolError) -> ToolResponse {
-    let mut response = call.responses().fail(error);
+    let mut response = *call.refuse_unread(error).await;
     finish(call, None, false, &mut response).await;
     response
 }

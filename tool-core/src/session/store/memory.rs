@@ -6,7 +6,8 @@ use crate::session::approvals::{ApprovalRequest, ApprovalVerdict, PendingCall, r
 use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
 use crate::session::grants::{CallGrant, GrantRequest, GrantVerdict};
-use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall, SpareBytes};
+use crate::session::metrics::call_log::{AnsweredCall, CallLog, SessionCall};
+use crate::session::metrics::spare_room::SpareRoom;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
 use crate::session::store::memory_approvals::{SessionApprovals, WaitingCalls};
@@ -68,7 +69,7 @@ struct OpenSessions {
     /// The sessions that are over, in the order of their ends, and the times until which their
     /// calls are kept.
     ended: VecDeque<(Arc<MemoryRecord>, Instant)>,
-    spare: Arc<SpareBytes>,
+    spare: Arc<SpareRoom>,
     /// The incarnation of the last session. The first is random, so that those of two stores
     /// differ.
     incarnation: Option<u128>,

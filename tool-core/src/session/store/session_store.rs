@@ -229,8 +229,10 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// Ends the session. Has no effect on a session that has ended.
     fn end(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Returns the last 1,000 entries of the audit log, oldest first. Those of a session that has
-    /// ended can be read for a minute at least, unless another session is opened under its id.
+    /// Returns the last 1,000 entries of the audit log, oldest first. A store that keeps very many
+    /// sessions in the memory of one process may keep fewer of each, but no fewer than 8. The
+    /// entries of a session that has ended can be read for a minute at least, unless another
+    /// session is opened under its id.
     fn audit(&self) -> impl Future<Output = Result<Vec<AuditEntry>, StoreError>> + Send;
 
     /// Reads the changes of other processes.

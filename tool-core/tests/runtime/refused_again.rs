@@ -1,0 +1,143 @@
+//! A call that has run, comes again after its process died, and would be refused now. T14
+
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "tools as their authors write them"
+)]
+
+use crate::journal::Paper;
+use crate::support::{Counter, kind, tools};
+use tool_core::session::{HookedCall, RuntimeBuilder};
+use tool_core::{
+    CancellationToken, ErrorKind, Mode, Policy, Runtime, ToolCall, ToolContext, ToolError,
+    ToolResponse, toolset,
+};
+
+#[derive(Clone, Default)]
+struct Till {
+    ran: Counter,
+}
+
+#[toolset(discover = false)]
+impl Till {
+    /// Pay an amount.
+    #[tool(category = "action", modes("text"))]
+    fn pay(&self, amount: u32) -> u32 {
+        self.ran.add() + amount
+    }
+}
+
+/// The same tool in a later version of the program, which asks for more.
+#[derive(Clone, Default)]
+struct StricterTill {
+    ran: Counter,
+}
+
+#[toolset(discover = false)]
+impl StricterTill {
+    /// Pay an amount to somebody.
+    #[tool(category = "action")]
+    fn pay(&self, amount: u32, to: String) -> u32 {
+        self.ran.add() + amount + u32::try_from(to.len()).unwrap_or_default()
+    }
+}
+
+fn process(tools: ToolContext, paper: &Paper) -> RuntimeBuilder {
+    Runtime::builder(tools)
+        .policy(Policy::text())
+        .journal(paper.clone())
+}
+
+async fn answer(process: RuntimeBuilder, mode: Mode, call: ToolCall) -> ToolResponse {
+    let runtime = process.build().expect("a runtime");
+    let session = runtime.session("s-1", mode).await.expect("a session");
+    session.call(call).await
+}
+
+/// Pays in a process that ends then, and returns what the next process answers to the same call. It
+/// would refuse the call with an error of this kind if it had not run.
+async fn answered_again(
+    till: &Till,
+    next: impl Fn(&Paper) -> (RuntimeBuilder, Mode, ToolCall),
+    refusal: ErrorKind,
+) -> ToolResponse {
+    let (process_without, mode, call) = next(&Paper::default());
+    let refused = answer(process_without, mode, call).await;
+    assert_eq!(kind(&refused), Some(refusal), "{refused}");
+
+    let paper = Paper::default();
+    let first = process(tools![till.clone()], &paper);
+    let paid = answer(first, Mode::Text, paying(r#"{"amount":5}"#)).await;
+    assert_eq!(paid.data_json(), Some("6"), "{paid}");
+
+    let (process, mode, call) = next(&paper);
+    answer(process, mode, call).await
+}
+
+fn paying(arguments: &str) -> ToolCall {
+    ToolCall::new("c1", "pay", arguments.to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mode_that_excludes_the_tool_does_not_hide_its_result() {
+    for arguments in [r#"{"amount":5}"#, r#"{"amount":"5"}"#] {
+        let till = Till::default();
+        let next = |paper: &Paper| {
+            let process = process(tools![till.clone()], paper);
+            (process, Mode::Voice, paying(arguments))
+        };
+        let again = answered_again(&till, next, ErrorKind::ModeRestricted).await;
+        assert_eq!(again.data_json(), Some("6"), "{arguments}: {again}");
+        assert_eq!(till.ran.get(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_refuses_does_not_hide_the_result() {
+    let till = Till::default();
+    let refuse = async |_: HookedCall<'_>| Err(ToolError::auth("the person has signed out"));
+    let next = |paper: &Paper| {
+        let process = process(tools![till.clone()], paper).before(refuse);
+        (process, Mode::Text, paying(r#"{"amount":5}"#))
+    };
+    let again = answered_again(&till, next, ErrorKind::Auth).await;
+    assert_eq!(again.data_json(), Some("6"), "{again}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancelled_call_that_has_run_has_its_result() {
+    let till = Till::default();
+    let next = |paper: &Paper| {
+        let token = CancellationToken::new();
+        token.cancel();
+        let call = paying(r#"{"amount":5}"#).with_cancellation(token);
+        (process(tools![till.clone()], paper), Mode::Text, call)
+    };
+    let again = answered_again(&till, next, ErrorKind::Cancelled).await;
+    assert_eq!(again.data_json(), Some("6"), "{again}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stricter_tool_does_not_hide_the_result() {
+    let till = Till::default();
+    let stricter = StricterTill::default();
+    let next = |paper: &Paper| {
+        let process = process(tools![stricter.clone()], paper);
+        (process, Mode::Text, paying(r#"{"amount":5}"#))
+    };
+    let again = answered_again(&till, next, ErrorKind::Validation).await;
+    assert_eq!(again.data_json(), Some("6"), "{again}");
+    assert_eq!(stricter.ran.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refused_call_with_other_arguments_is_not_the_earlier_one() {
+    let till = Till::default();
+    let next = |paper: &Paper| {
+        let process = process(tools![till.clone()], paper);
+        (process, Mode::Voice, paying(r#"{"amount":7}"#))
+    };
+    let again = answered_again(&till, next, ErrorKind::ModeRestricted).await;
+    assert_eq!(kind(&again), Some(ErrorKind::ModeRestricted), "{again}");
+}
