@@ -13,6 +13,7 @@ mod engine;
 #[path = "../../../tests/durable/remind.rs"]
 mod remind;
 mod steps;
+mod take_over;
 #[path = "../../../../examples/durable/worker.rs"]
 mod worker;
 

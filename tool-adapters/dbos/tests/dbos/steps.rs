@@ -11,10 +11,10 @@ use tool_core::ToolError;
 use tool_core::session::{Decision, DurableSteps};
 use tool_core::testing::skip;
 
-const LIMIT: Duration = Duration::from_secs(90);
+pub(crate) const LIMIT: Duration = Duration::from_secs(90);
 
 /// Returns the configuration of an application of its own. Skips the test without a database.
-fn config() -> Option<Config> {
+pub(crate) fn config() -> Option<Config> {
     let url = std::env::var("POSTGRES_URL").ok();
     let Some(url) = url.filter(|url| !url.is_empty()) else {
         skip("POSTGRES_URL names no database");
