@@ -12,6 +12,8 @@
 
 #[cfg(feature = "journal")]
 mod journal;
+#[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]
+mod kept_values;
 #[cfg(feature = "postgres")]
 pub mod postgres;
 #[cfg(any(feature = "postgres", feature = "redis", feature = "sqlite"))]

@@ -7,7 +7,8 @@
 //! removes it: no call comes to a session that is over. If it is open, the call may be about to
 //! come; such an entry goes with its lifetime. The list itself expires with the last of its calls.
 
-use crate::redis::connection::{Connection, milliseconds, readable};
+use crate::kept_values::{milliseconds, readable};
+use crate::redis::connection::Connection;
 use crate::redis::keys::{KeySpace, split_incarnation};
 use crate::redis::scripts::{
     ASKED_CALLS, AskedCalls, LIST_ASKED, ListAsked, OrEmpty, ScriptArguments,

@@ -16,8 +16,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
-use tool_core::serde::de::DeserializeOwned;
-use tool_core::serde_json;
 use tool_core::session::StoreError;
 use tool_core::time::whole_milliseconds;
 
@@ -393,27 +391,6 @@ fn tls_problem(error: &RedisError) -> Option<String> {
     cause
         .downcast_ref::<rustls::Error>()
         .map(ToString::to_string)
-}
-
-/// Parses a value that the server holds. The error shows nothing of the text.
-pub(crate) fn from_json<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
-    serde_json::from_str(text).map_err(|_| StoreError::new("the server holds an invalid value"))
-}
-
-/// Parses a value that a process of another version may have written. One that cannot be read is
-/// left out.
-pub(crate) fn readable<T: DeserializeOwned>(text: &str, what: &str) -> Option<T> {
-    let value = from_json(text);
-    if let Err(error) = &value {
-        tracing::warn!(%error, "{what} cannot be read; it is left out");
-    }
-    value.ok()
-}
-
-/// Returns a time in milliseconds that a server accepts: at least one, and at most a hundred years.
-pub(crate) fn milliseconds(time: Duration) -> u64 {
-    const CENTURY: u64 = 100 * 365 * 24 * 60 * 60 * 1000;
-    whole_milliseconds(time).clamp(1, CENTURY)
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! The journal in Redis. A script decides which of two processes runs a call. Each process with a
 //! journal has a key that exists while it lives. Times are those of the server's clock.
 
-use crate::redis::connection::{Connection, milliseconds};
+use crate::kept_values::milliseconds;
+use crate::redis::connection::Connection;
 use crate::redis::keys::KeySpace;
 use crate::redis::script::LuaScript;
 use crate::redis::scripts::{

@@ -2,7 +2,8 @@
 //! decides about all limits of a call in one round trip; in a cluster each limit may be on another
 //! server, and is asked after the one before it.
 
-use crate::redis::connection::{Connection, milliseconds};
+use crate::kept_values::milliseconds;
+use crate::redis::connection::Connection;
 use crate::redis::keys::KeySpace;
 use crate::redis::scripts::{
     ACQUIRE_PERMIT, AcquirePermit, EXTEND_PERMIT, ExtendPermit, OrEmpty, RETURN_PERMIT,

@@ -1,8 +1,9 @@
 //! One session in Redis. Each operation is a script, whose answers also update a local copy of the
 //! session's state.
 
+use crate::kept_values::{from_json, milliseconds, readable, to_json};
 use crate::redis::asked;
-use crate::redis::connection::{Connection, from_json, milliseconds, readable};
+use crate::redis::connection::Connection;
 use crate::redis::keys::{KeySpace, slot_member};
 use crate::redis::open_sessions::OpenSessions;
 use crate::redis::script::ScriptCall;
@@ -17,7 +18,6 @@ use parking_lot::Mutex;
 use redis::{FromRedisValue, ParsingError, Value};
 use std::sync::Arc;
 use std::time::Duration;
-use tool_core::serde::Serialize;
 use tool_core::session::{
     Admission, Allowance, AnsweredCallRecord, ApprovalLimit, ApprovalRequest, ApprovalVerdict,
     AuditEntry, BudgetLimit, CallGrant, CapAmount, CapScope, Charge, GrantRequest, GrantVerdict,
@@ -25,7 +25,7 @@ use tool_core::session::{
     Spending, StateChange, StoreError, Turn, UsedCap, Verdict,
 };
 use tool_core::trace::Cost;
-use tool_core::{Category, Mode, serde_json};
+use tool_core::{Category, Mode};
 
 // The fields of a session's state. Each value of the program has its own field, so that it can be
 // changed alone.
@@ -732,9 +732,4 @@ fn decode_state(fields: Vec<(String, String)>) -> Result<SessionState, StoreErro
         }
     }
     Ok(state)
-}
-
-fn to_json(value: &impl Serialize) -> Result<String, StoreError> {
-    serde_json::to_string(value)
-        .map_err(|error| StoreError::with_source("failed to write a value as JSON", error))
 }

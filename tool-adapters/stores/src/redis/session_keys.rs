@@ -1,6 +1,7 @@
 //! The keys of a session.
 
-use crate::redis::connection::{Connection, from_json};
+use crate::kept_values::from_json;
+use crate::redis::connection::Connection;
 use crate::redis::keys::{KeySpace, split_incarnation};
 use crate::redis::scripts::SESSION_KEYS;
 use tool_core::session::{SessionCall, StoreError};

@@ -1,8 +1,9 @@
 //! The store, which opens sessions.
 
+use crate::kept_values::milliseconds;
 use crate::random::random_number;
 use crate::redis::asked;
-use crate::redis::connection::{Connection, milliseconds};
+use crate::redis::connection::Connection;
 use crate::redis::earlier;
 use crate::redis::keys::{KeySpace, slot_member};
 use crate::redis::open_sessions::OpenSessions;
@@ -53,7 +54,8 @@ use tool_core::session::{
 /// A connection that breaks is made again at the next operation, after a pause that grows to a
 /// second if that fails. A command that no server has executed, because its keys are on the way to
 /// another server, is sent again for up to two seconds. A command whose answer was lost is not sent
-/// again.
+/// again. If a move of a slot is interrupted, its sessions have an error until you end the move
+/// (`redis-cli --cluster fix`), as no node runs a script whose keys are not all there.
 ///
 /// # Rights
 ///

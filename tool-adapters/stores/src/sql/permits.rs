@@ -1,8 +1,9 @@
 //! Permits under limits that all sessions share, in an SQL database. A request locks the row of each
 //! limit, in the order of the keys, before it decides.
 
+use crate::kept_values::milliseconds;
 use crate::sql::session_row::SessionDatabase;
-use crate::sql::values::{lifetime, stored_id, text, unsigned};
+use crate::sql::values::{stored_id, text, unsigned};
 use crate::sql::{SqlTransaction, number};
 use std::time::Duration;
 use tool_core::session::{LimitUse, PermitRequest, PermitVerdict, SharedLimit, StoreError};
@@ -78,11 +79,11 @@ pub(crate) async fn acquire<D: SessionDatabase>(
     if verdict != PermitVerdict::Granted {
         return Ok(verdict);
     }
-    let ends_at = now.saturating_add(lifetime(request.lease));
+    let ends_at = now.saturating_add(milliseconds(request.lease));
     for limit in &locked {
         let used = used.get(limit.at).copied().unwrap_or_default();
         let idle_at = Duration::from_micros(used.idle_at);
-        let kept_until = ends_at.max(lifetime(idle_at)).saturating_add(KEPT);
+        let kept_until = ends_at.max(milliseconds(idle_at)).saturating_add(KEPT);
         let params = [text(&limit.key), number(used.idle_at), number(kept_until)];
         transaction.run(WRITE, &params).await?;
         if limit.has_places() {
@@ -105,7 +106,7 @@ pub(crate) async fn extend<D: SessionDatabase>(
     let mut transaction = database.begin().await?;
     let rows = transaction.run(NOW, &[]).await?;
     let now = rows.first().map_or(Ok(0), |row| unsigned(row, 0))?;
-    let ends_at = now.saturating_add(lifetime(request.lease));
+    let ends_at = now.saturating_add(milliseconds(request.lease));
     for key in keys_with_places(request) {
         let params = [text(&key), text(&holder), number(ends_at)];
         transaction.run(TAKE_PLACE, &params).await?;

@@ -1,10 +1,11 @@
 //! One session in an SQL database, as a process knows it.
 
+use crate::kept_values::{from_json, milliseconds, readable, to_json};
 use crate::sql::session_copy::SessionCopy;
 use crate::sql::session_row::{
     SESSION, SessionDatabase, SessionRow, incarnation_text, kept_calls, lock_session,
 };
-use crate::sql::values::{from_json, lifetime, readable, stored_id, text, to_json, unsigned};
+use crate::sql::values::{stored_id, text, unsigned};
 use crate::sql::{SqlRow, SqlTransaction, id, number};
 use std::sync::Arc;
 use std::time::Duration;
@@ -256,7 +257,7 @@ impl<D: SessionDatabase> LockedSession<'_, D> {
             session,
             text(&request.grant.id),
             text(&granted),
-            number(now.saturating_add(lifetime(request.lifetime))),
+            number(now.saturating_add(milliseconds(request.lifetime))),
         ];
         self.transaction.run(ADD_GRANT, &params).await?;
         Ok(GrantVerdict::Granted)
@@ -304,7 +305,7 @@ async fn charge_principal(
         text(principal),
         number(charge.spent.cost.picodollars().min(MAX_AMOUNT)),
         number(time.min(MAX_AMOUNT)),
-        number(now.saturating_add(lifetime(charge.window))),
+        number(now.saturating_add(milliseconds(charge.window))),
         number(now),
         number(MAX_AMOUNT),
     ];
@@ -437,7 +438,7 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
             text(&call),
             number(request.call.turn),
             number(request.call.size() as u64),
-            number(now.saturating_add(lifetime(request.lifetime))),
+            number(now.saturating_add(milliseconds(request.lifetime))),
             text(&self.principal),
         ];
         locked.transaction.run(ADD_APPROVAL, &params).await?;

@@ -1,6 +1,7 @@
 //! The row of a session, which an operation locks, changes and writes.
 
-use crate::sql::values::{from_json, lifetime, stored_id, text, to_json, unsigned};
+use crate::kept_values::{from_json, milliseconds, to_json};
+use crate::sql::values::{stored_id, text, unsigned};
 use crate::sql::{Param, SqlDatabase, SqlRow, SqlTransaction, number};
 use tool_core::session::{OpenRequest, SessionCall, StoreError, StoredSession};
 use tool_core::time::whole_milliseconds;
@@ -70,8 +71,8 @@ impl SessionRow {
             entries: 0,
             calls: 0,
             call_bytes: 0,
-            idle_time: lifetime(request.idle_timeout),
-            keep_time: keep_time.min(lifetime(request.keep_calls_for)),
+            idle_time: milliseconds(request.idle_timeout),
+            keep_time: keep_time.min(milliseconds(request.keep_calls_for)),
             expires_at: 0,
             calls_until: 0,
             now,

@@ -2,11 +2,12 @@
 //! commits, so that a process which dies leaves nothing half done. Times are those of the
 //! database's clock.
 
+use crate::kept_values::readable;
 use crate::random::random_number;
 use crate::sql::permits;
 use crate::sql::session_record::SqlSession;
 use crate::sql::session_row::{SessionDatabase, SessionRow, kept_calls, lock_session};
-use crate::sql::values::{readable, stored_id, text, unsigned};
+use crate::sql::values::{stored_id, text, unsigned};
 use crate::sql::{SqlRow, SqlStore, SqlTransaction, id as sql_id, number};
 use std::sync::Arc;
 use tool_core::SessionId;

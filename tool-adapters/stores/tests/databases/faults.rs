@@ -65,7 +65,7 @@ async fn a_damaged_row_is_an_error_of_its_session_only() {
     let error = damaged.try_refresh().await.expect_err("a damaged row");
     assert_eq!(
         error.to_string(),
-        "session store failed: the database holds an invalid value"
+        "session store failed: the store holds an invalid value"
     );
     assert!(open(&store, &opening("damaged", Mode::Text)).await.is_err());
     assert!(sound.passes(&TestCall::default()).await);

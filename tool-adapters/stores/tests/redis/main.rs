@@ -12,6 +12,7 @@ mod journal;
 mod own_server;
 mod processes;
 mod relay;
+mod resharding;
 mod runtime;
 mod secure;
 mod server;
