@@ -24,7 +24,7 @@ usage: cargo run --example chat
 Plays a conversation with a server of this machine. Where CHAT_MODEL is set, it reads what you say line by line and talks
 to that model instead:
 
-  CHAT_PROVIDER    openai-chat (unless set), openai-responses, anthropic, gemini, mistral, cohere, ollama, bedrock
+  CHAT_PROVIDER    openai-chat (unless set), anthropic, gemini, or another name in docs/book/provider_tables.md
   CHAT_MODEL       the model's name there
   OPENAI_API_KEY, ANTHROPIC_API_KEY, GEMINI_API_KEY, ...    the key, and OPENAI_BASE_URL, ... another address";
 

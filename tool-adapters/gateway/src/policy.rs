@@ -794,6 +794,16 @@ mod tests {
     }
 
     #[test]
+    fn a_reason_beside_a_key_that_cannot_be_read_is_fine() {
+        let text = "[[tools]]\nmatch = '*'\nconfirm = 'yes'\nconfirm_reason = 'it writes'";
+        let found = problems(text);
+        assert!(
+            found.len() == 1 && found[0].ends_with("expected true or false, got a text"),
+            "{found:?}"
+        );
+    }
+
+    #[test]
     fn patterns_match_the_names_that_clients_see() {
         let text = "deny = '*_delete_repository'\n[[tools]]\nmatch = '*_write_*'\nconfirm = true\ncost = 1";
         let policy = policy(text);

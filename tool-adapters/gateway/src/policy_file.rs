@@ -651,8 +651,12 @@ impl ToolRule {
         let Some(reason) = &self.confirm_reason else {
             return;
         };
+        // A key that could not be read is reported already, and is there.
+        let is_unread = |key: &AskingKey| problems.is_reported(&join(place, key.name));
+        let asks = |key: &AskingKey| key.asks_about_calls() || is_unread(key);
+        let is_needed = keys.iter().any(asks);
         let place = join(place, "confirm_reason");
-        if !keys.iter().any(AskingKey::asks_about_calls) {
+        if !is_needed {
             let conditions = keys.iter().filter(|key| key.name != "confirm");
             let conditions = conditions.map(|key| format!(" or `{}`", key.name));
             let conditions = conditions.collect::<String>();

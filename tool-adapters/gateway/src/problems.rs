@@ -72,15 +72,20 @@ impl Problems {
     /// Adds a problem of a value that is missing, unless it, a part of it or the table around it
     /// could not be read.
     pub(crate) fn add_unless_reported(&self, place: &str, problem: impl Display) {
+        if !self.is_reported(place) {
+            self.add(place, problem);
+        }
+    }
+
+    /// Returns true if a place, a part of it or the table around it has a problem.
+    pub(crate) fn is_reported(&self, place: &str) -> bool {
         let is_within = |inner: &str, outer: &str| {
             let rest = inner.strip_prefix(outer);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
         };
         let is_reported =
             |reported: &String| is_within(place, reported) || is_within(reported, place);
-        if !self.places.borrow().iter().any(is_reported) {
-            self.add(place, problem);
-        }
+        self.places.borrow().iter().any(is_reported)
     }
 
     /// Adds a problem at a position.

@@ -25,10 +25,10 @@ const KEY: &str = "prompt_cache_key";
 /// Asks the provider to cache the tools, the instructions and the conversation of a request, for
 /// later requests that begin in the same way.
 ///
-/// Anthropic and Bedrock get up to 4 marks in the body, and OpenAI and Mistral a key that is made
-/// of the tools, the instructions and the first message of the user. The others cache by
-/// themselves, or not at all, and get nothing. Marks and a key that the body has already stay, and
-/// count.
+/// Some get up to 4 marks in the body, and some a key that is made of the tools, the instructions
+/// and the first message of the user. The others cache by themselves, or not at all, and get
+/// nothing. The book has a table of them, in its chapter on models. Marks and a key that the body
+/// has already stay, and count.
 ///
 /// ```
 /// use tool_adapters::providers::{Host, Request, cache_prompt};

@@ -23,6 +23,9 @@ use std::time::{Duration, SystemTime};
 /// The longest delay that is believed.
 const LONGEST: Duration = Duration::from_secs(31 * 24 * 60 * 60);
 
+/// The headers that name a delay in milliseconds.
+pub const IN_MILLISECONDS: [&str; 2] = ["retry-after-ms", "x-ms-retry-after-ms"];
+
 /// The headers that say when a limit is reset, what is left of it, and how large it is.
 const LIMITS: [LimitHeaders; 13] = [
     LimitHeaders::new(
@@ -132,8 +135,7 @@ pub fn delay_in_headers(
     header: &dyn Fn(&str) -> Option<String>,
     now: SystemTime,
 ) -> Option<Duration> {
-    let in_milliseconds = ["retry-after-ms", "x-ms-retry-after-ms"];
-    let milliseconds = in_milliseconds
+    let milliseconds = IN_MILLISECONDS
         .into_iter()
         .find_map(|name| parse_milliseconds(&header(name)?));
     milliseconds.or_else(|| parse_retry_after(&header("retry-after")?, now))

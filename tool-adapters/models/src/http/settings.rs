@@ -58,11 +58,12 @@ impl HttpModel {
     /// Makes the provider keep the beginning of each request, so that the next one costs less and
     /// is answered sooner. Defaults to false.
     ///
-    /// It covers the tools, the instructions and the conversation so far. Anthropic and Bedrock get
-    /// up to 4 marks in a request, and what they write to the cache costs a little more once.
-    /// OpenAI and Mistral get a key of the conversation, which brings its requests to the same
-    /// machine. The others cache by themselves or not at all, and get nothing. The tokens that were
-    /// read and written are in the [usage](tool_core::trace::TokenUsage) and in the cost.
+    /// It covers the tools, the instructions and the conversation so far. Some providers get up to
+    /// 4 marks in a request, and what they write to the cache costs a little more once. Some get a
+    /// key of the conversation, which brings its requests to the same machine. The others cache by
+    /// themselves or not at all, and get nothing. [`cache_prompt`](tool_adapters_providers::cache_prompt)
+    /// does it. The tokens that were read and written are in the
+    /// [usage](tool_core::trace::TokenUsage) and in the cost.
     pub fn cache_prompt(mut self, cache: bool) -> Self {
         self.transport.caches_prompt = cache;
         self

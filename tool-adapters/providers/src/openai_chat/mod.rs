@@ -61,7 +61,9 @@ const NAMES: ProviderNames = ProviderNames {
     ..ProviderNames::of("openai-chat")
 };
 
-/// Returns the facts of another server with the same API, whose base URL has no path.
+/// Returns the facts of another server with the same API, whose base URL has no path. What OpenAI
+/// adds to this API is not among them: its rules of messages (`rules`), images and files
+/// (`accepted`), the limits of tools and the strict form.
 pub(crate) const fn compatible(names: ProviderNames, server: Server) -> ProviderSpec {
     ProviderSpec {
         answer_form: Some(ANSWER_FORM),

@@ -9,6 +9,7 @@ use reqwest::header::HeaderMap;
 use reqwest::{Body, Response, StatusCode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use tool_adapters_providers::retry_delay::IN_MILLISECONDS;
 
 /// The exchanges that were recorded so far. Clones share them.
 #[derive(Clone, Default)]
@@ -65,15 +66,9 @@ fn without_secrets(exchange: RecordedExchange, secrets: &Secrets) -> RecordedExc
     RecordedExchange { request, response }
 }
 
-/// The headers that are recorded: those that a model reads. None of them names a key, a cookie or
-/// an account.
-const RECORDED_HEADERS: [&str; 5] = [
-    "content-type",
-    "retry-after",
-    "retry-after-ms",
-    "x-ms-retry-after-ms",
-    "x-should-retry",
-];
+/// The headers that are recorded, beside delays in milliseconds: those that a model reads. None of
+/// them names a key, a cookie or an account.
+const RECORDED_HEADERS: [&str; 3] = ["content-type", "retry-after", "x-should-retry"];
 /// The beginnings of headers that say when a limit is reset.
 const LIMIT_HEADERS: [&str; 2] = ["x-ratelimit-", "anthropic-ratelimit-"];
 
@@ -176,6 +171,7 @@ fn recorded_headers(response: &Response, secrets: &Secrets) -> BTreeMap<String, 
     let is_failure = !response.status().is_success();
     let is_recorded = |name: &str| {
         RECORDED_HEADERS.contains(&name)
+            || IN_MILLISECONDS.contains(&name)
             || LIMIT_HEADERS.iter().any(|start| name.starts_with(start))
             || (name == "date" && is_failure)
     };
