@@ -20,7 +20,7 @@ impl Default for SpareRoom {
     }
 }
 
-/// A number of things that nobody has taken.
+/// What nobody has taken yet, as a number.
 pub(crate) struct Spare(AtomicUsize);
 
 impl Spare {
