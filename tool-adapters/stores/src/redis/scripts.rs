@@ -110,7 +110,7 @@ session_scripts! {
         max_of_tool: OrEmpty<u32>,
         max_of_category: OrEmpty<u32>,
         max_calls: OrEmpty<u32>,
-        /// What distinguishes the call, if it may ask again.
+        /// The distinction of the call, if it may ask again.
         repeatable: &'a str,
         has_caps: bool,
         turn_cost: OrEmpty<u64>,
@@ -133,7 +133,7 @@ session_scripts! {
         turn: u64,
         /// True if the call is given back to its budgets.
         refund: bool,
-        /// What distinguishes the call, if it may ask again.
+        /// The distinction of the call, if it may ask again.
         repeatable: &'a str,
         /// True if the result was empty.
         empty: bool,

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What the logs of all sessions may take together, beyond what each has of its own.
+/// The room that the logs of all sessions may take together, beyond what each has of its own.
 pub(crate) struct SpareRoom {
     /// The bytes of the lists of calls.
     pub(crate) call_bytes: Spare,
@@ -20,7 +20,7 @@ impl Default for SpareRoom {
     }
 }
 
-/// What nobody has taken yet, as a number.
+/// A number of bytes or entries that are still free.
 pub(crate) struct Spare(AtomicUsize);
 
 impl Spare {

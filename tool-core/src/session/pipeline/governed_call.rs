@@ -48,7 +48,7 @@ pub(crate) struct GovernedCall<'a> {
     pub(crate) has_run: AtomicBool,
     /// The grant that approved the call, or that was given with its approval.
     pub(crate) grant: OnceLock<Box<UsedGrant>>,
-    /// What distinguishes a call that may come again.
+    /// The distinction of a call that may come again.
     pub(crate) repeatable: OnceLock<u128>,
 }
 
