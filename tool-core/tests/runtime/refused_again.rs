@@ -10,8 +10,8 @@ use crate::journal::Paper;
 use crate::support::{Counter, kind, tools};
 use tool_core::session::{HookedCall, RuntimeBuilder};
 use tool_core::{
-    CancellationToken, ErrorKind, Mode, Policy, Runtime, ToolCall, ToolContext, ToolError,
-    ToolResponse, toolset,
+    CancellationToken, ErrorKind, FromRunContext, Mode, Policy, RunContext, Runtime, ToolCall,
+    ToolContext, ToolError, ToolResponse, toolset,
 };
 
 #[derive(Clone, Default)]
@@ -40,6 +40,29 @@ impl StricterTill {
     #[tool(category = "action")]
     fn pay(&self, amount: u32, to: String) -> u32 {
         self.ran.add() + amount + u32::try_from(to.len()).unwrap_or_default()
+    }
+}
+
+struct SignedIn;
+
+impl FromRunContext<'_> for SignedIn {
+    fn from_run_context(_: &RunContext) -> Result<Self, ToolError> {
+        Err(ToolError::auth("sign in first"))
+    }
+}
+
+/// The same tool in a later version of the program, which needs a person.
+#[derive(Clone, Default)]
+struct PersonalTill {
+    ran: Counter,
+}
+
+#[toolset(discover = false)]
+impl PersonalTill {
+    /// Pay an amount of the person.
+    #[tool(category = "action")]
+    fn pay(&self, amount: u32, #[context] _person: SignedIn) -> u32 {
+        self.ran.add() + amount
     }
 }
 
@@ -129,6 +152,32 @@ async fn a_stricter_tool_does_not_hide_the_result() {
     let again = answered_again(&till, next, ErrorKind::Validation).await;
     assert_eq!(again.data_json(), Some("6"), "{again}");
     assert_eq!(stricter.ran.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_missing_context_does_not_hide_the_result() {
+    let personal = PersonalTill::default();
+    for arguments in [r#"{"amount":5}"#, r#"{"amount":"5"}"#] {
+        let next = |paper: &Paper| {
+            let process = process(tools![personal.clone()], paper);
+            (process, Mode::Text, paying(arguments))
+        };
+        let again = answered_again(&Till::default(), next, ErrorKind::Auth).await;
+        assert_eq!(again.data_json(), Some("6"), "{arguments}: {again}");
+    }
+    assert_eq!(personal.ran.get(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_person_that_a_hook_asks_for_is_not_asked() {
+    let till = Till::default();
+    let asks = async |_: HookedCall<'_>| true;
+    let next = |paper: &Paper| {
+        let process = process(tools![till.clone()], paper).confirm(asks);
+        (process, Mode::Text, paying(r#"{"amount":5}"#))
+    };
+    let again = answered_again(&till, next, ErrorKind::ConfirmationRequired).await;
+    assert_eq!(again.data_json(), Some("6"), "{again}");
 }
 
 #[tokio::test(start_paused = true)]
