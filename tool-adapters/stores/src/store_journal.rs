@@ -113,7 +113,9 @@ impl StartedCall {
 }
 
 impl KnownCall {
-    /// Returns true if a call that is about to start is under the approval of this one.
+    /// Returns true if a call that is about to start is under the approval of this one. A script
+    /// decides it in Redis.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     pub(crate) fn has_approval_of(&self, call: &JournalEntry) -> Result<bool, StoreError> {
         Ok(call.approval.is_some() && call.has_approval_of(&self.entry()?))
     }
