@@ -1,5 +1,7 @@
 //! Sessions and conversations over SQLite, and over PostgreSQL: `POSTGRES_URL=postgres://.. cargo test -p tool-adapters-stores --all-features`.
 
+#[path = "../../../tests/support/certificates.rs"]
+mod certificates;
 mod changes;
 mod conformance;
 mod database;

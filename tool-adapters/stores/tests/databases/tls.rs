@@ -1,5 +1,6 @@
 //! A server that speaks TLS only, and asks one of its users for a certificate.
 
+use crate::certificates::{make_ca, make_certificate};
 use crate::server;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -139,46 +140,11 @@ async fn run(url: &str, sql: &str) -> Result<(), sqlx::Error> {
 
 /// Makes a CA, another one, the certificate of the server, and those of the user `guest` by both.
 fn make_certificates(folder: &Path) {
-    for ca in ["ca", "other"] {
-        openssl(
-            folder,
-            &format!(
-                "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={ca} -keyout {ca}.key -out {ca}.pem"
-            ),
-        );
-    }
-    fs::write(folder.join("names"), "subjectAltName=DNS:localhost").expect("written");
-    for (name, subject, ca) in [
-        ("server", "server", "ca"),
-        ("guest", "guest", "ca"),
-        ("stranger", "guest", "other"),
-    ] {
-        openssl(
-            folder,
-            &format!(
-                "req -newkey rsa:2048 -nodes -subj /CN={subject} -keyout {name}.key -out {name}.csr"
-            ),
-        );
-        openssl(
-            folder,
-            &format!(
-                "x509 -req -in {name}.csr -CA {ca}.pem -CAkey {ca}.key -CAcreateserial -days 2 -extfile names -out {name}.pem"
-            ),
-        );
-    }
-}
-
-fn openssl(folder: &Path, arguments: &str) {
-    let made = Command::new("openssl")
-        .args(arguments.split(' '))
-        .current_dir(folder)
-        .output()
-        .expect("openssl runs");
-    assert!(
-        made.status.success(),
-        "{}",
-        String::from_utf8_lossy(&made.stderr)
-    );
+    make_ca(folder, "ca");
+    make_ca(folder, "other");
+    make_certificate(folder, "server", "server", "ca");
+    make_certificate(folder, "guest", "guest", "ca");
+    make_certificate(folder, "stranger", "guest", "other");
 }
 
 /// Asserts that a store can be opened and used.

@@ -1,6 +1,8 @@
 //! The Redis store against a server: `REDIS_URL=redis://127.0.0.1:6379 cargo test -p tool-adapters --features redis`.
 //! Clusters, sentinels and servers with TLS are started by the tests.
 
+#[path = "../../../tests/support/certificates.rs"]
+mod certificates;
 mod cluster;
 mod conformance;
 mod earlier;

@@ -1,9 +1,10 @@
 //! A server that speaks TLS only, and a user with no more rights than the store needs: the conformance suite runs with both.
 
+use crate::certificates::{make_ca, make_certificate};
 use crate::own_server::OwnServer;
 use crate::server;
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -47,7 +48,10 @@ impl SecureServer {
         }
         // A static is not dropped, so the shell removes the folder.
         let folder = tempfile::tempdir().expect("a folder").keep();
-        make_certificates(&folder);
+        make_ca(&folder, "ca");
+        make_ca(&folder, "other");
+        make_certificate(&folder, "server", "server", "ca");
+        make_certificate(&folder, "client", "client", "ca");
         let acl =
             format!("user default off\nuser tools on >{CANARY} resetkeys ~tools*{{* {RIGHTS}\n");
         fs::write(folder.join("users.acl"), acl).expect("written");
@@ -81,69 +85,24 @@ impl SecureServer {
     }
 
     fn ca(&self, name: &str) -> Vec<u8> {
-        read_pem(&self.folder, name)
+        fs::read(self.folder.join(name).with_extension("pem")).expect("a certificate")
+    }
+
+    /// Begins a store that trusts a CA and shows its certificate.
+    fn builder(&self, url: &str, ca: &str) -> RedisStoreBuilder {
+        let key = fs::read(self.folder.join("client.key")).expect("a key");
+        RedisStore::builder(url)
+            .ca(self.ca(ca))
+            .client_certificate(self.ca("client"), key)
     }
 
     async fn connect(&self, url: &str, ca: &str) -> Result<RedisStore, StoreError> {
-        builder_with(&self.folder, url, ca).connect().await
+        self.builder(url, ca).connect().await
     }
 
     fn url(&self) -> String {
         format!("rediss://tools:{CANARY}@localhost:{}/", self.port)
     }
-}
-
-/// Makes the certificates of two CAs in a folder, and those of a server at `localhost` and of a
-/// client by the first.
-fn make_certificates(folder: &Path) {
-    for ca in ["ca", "other"] {
-        openssl(
-            folder,
-            &format!(
-                "req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN={ca} -keyout {ca}.key -out {ca}.pem"
-            ),
-        );
-    }
-    fs::write(folder.join("names"), "subjectAltName=DNS:localhost").expect("written");
-    for name in ["server", "client"] {
-        openssl(
-            folder,
-            &format!(
-                "req -newkey rsa:2048 -nodes -subj /CN={name} -keyout {name}.key -out {name}.csr"
-            ),
-        );
-        openssl(
-            folder,
-            &format!(
-                "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -days 2 -extfile names -out {name}.pem"
-            ),
-        );
-    }
-}
-
-fn read_pem(folder: &Path, name: &str) -> Vec<u8> {
-    fs::read(folder.join(name).with_extension("pem")).expect("a certificate")
-}
-
-/// Begins a store that trusts a CA and shows the client's certificate.
-fn builder_with(folder: &Path, url: &str, ca: &str) -> RedisStoreBuilder {
-    let key = fs::read(folder.join("client.key")).expect("a key");
-    RedisStore::builder(url)
-        .ca(read_pem(folder, ca))
-        .client_certificate(read_pem(folder, "client"), key)
-}
-
-fn openssl(folder: &Path, arguments: &str) {
-    let made = Command::new("openssl")
-        .args(arguments.split(' '))
-        .current_dir(folder)
-        .output()
-        .expect("openssl runs");
-    assert!(
-        made.status.success(),
-        "{}",
-        String::from_utf8_lossy(&made.stderr)
-    );
 }
 
 fn secure() -> Option<&'static SecureServer> {
@@ -289,22 +248,17 @@ async fn user_reaches_the_keys_of_its_prefix_only() {
 /// Three nodes name themselves `localhost`, as their certificate does.
 #[tokio::test]
 async fn cluster_with_tls_shows_its_certificates_at_each_node() {
-    if secure().is_none() {
-        return;
-    }
-    let folder = tempfile::tempdir().expect("a folder");
-    make_certificates(folder.path());
-    let certificates = folder.path().to_str().expect("a path");
+    let Some(server) = secure() else { return };
+    let certificates = server.folder.to_str().expect("a path");
     let cluster = OwnServer::start("redis-cluster", &["tls-cluster", certificates]);
     let Some(cluster) = server::or_skip(cluster) else {
         return;
     };
 
-    let other = builder_with(folder.path(), &cluster.url, "other");
-    refused("another CA", other.connect().await);
+    refused("another CA", server.connect(&cluster.url, "other").await);
 
-    let store = builder_with(folder.path(), &cluster.url, "ca");
-    let store = store.connect().await.expect("the nodes answer");
+    let store = server.connect(&cluster.url, "ca").await;
+    let store = store.expect("the nodes answer");
     for number in 0..12 {
         let opened = open(&store, &opening(&format!("s{number}"), Mode::Text)).await;
         let session = opened.expect("the session opens");
