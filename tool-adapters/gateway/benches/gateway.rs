@@ -12,8 +12,8 @@ use std::fmt::Display;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tool_adapters::mcp::{McpClient, Server};
@@ -209,6 +209,10 @@ const POLICY: &str = "
     repeated_calls = 1000000000
     [audit]
     file = 'audit.jsonl'
+    # All clients have one address, and each has several connections. One too many is refused before its request is read.
+    [http]
+    allow_anonymous = true
+    max_connections_per_address = 10000
 ";
 
 fn write_files(folder: &Path, servers: &BTreeMap<String, Value>, policy: &str) -> Outcome<()> {
@@ -455,6 +459,9 @@ async fn chaos(report: &mut Report) -> Outcome<()> {
     for (outcome, count) in outcomes.iter().filter(|(outcome, _)| *outcome != "OK") {
         line(&format!("chaos: answered {outcome}"), share(*count));
     }
+    for (error, count) in &*counts.errors.lock().unwrap() {
+        line("chaos: told to clients", format_args!("{count}: {error}"));
+    }
     report.bar("chaos: answers of another call", misrouted, misrouted == 0);
     report.bar(
         "chaos: calls without an answer",
@@ -480,6 +487,8 @@ struct Counts {
     failed: AtomicU64,
     misrouted: AtomicU64,
     lost: AtomicU64,
+    /// What clients were told.
+    errors: Mutex<BTreeMap<String, u64>>,
 }
 
 impl Counts {
@@ -498,8 +507,12 @@ impl Counts {
             Ok(response) => match (response.data_json(), response.error()) {
                 (Some(data), _) if data == format!(r#"{{"result":{sent}}}"#) => &self.right,
                 (Some(_), _) => &self.misrouted,
-                // Its kind is in the audit log, as the client sees the text alone.
-                (None, Some(error)) if error.kind != ErrorKind::Timeout => &self.failed,
+                // The audit log has the kind that the gateway gave it.
+                (None, Some(error)) if error.kind != ErrorKind::Timeout => {
+                    let told = error.message.to_string();
+                    *self.errors.lock().unwrap().entry(told).or_default() += 1;
+                    &self.failed
+                }
                 _ => &self.lost,
             },
         };
