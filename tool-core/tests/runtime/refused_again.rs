@@ -8,10 +8,12 @@
 
 use crate::journal::Paper;
 use crate::support::{Counter, kind, tools};
-use tool_core::session::{HookedCall, RuntimeBuilder};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tool_core::session::{Decision, HookedCall, PlainSteps, RuntimeBuilder};
 use tool_core::{
-    CancellationToken, ErrorKind, FromRunContext, Mode, Policy, RunContext, Runtime, ToolCall,
-    ToolContext, ToolError, ToolResponse, toolset,
+    CancellationToken, ErrorKind, FromRunContext, Mode, Policy, RunContext, Runtime, Session,
+    ToolCall, ToolContext, ToolError, ToolResponse, toolset,
 };
 
 #[derive(Clone, Default)]
@@ -62,6 +64,21 @@ impl PersonalTill {
     /// Pay an amount of the person.
     #[tool(category = "action")]
     fn pay(&self, amount: u32, #[context] _person: SignedIn) -> u32 {
+        self.ran.add() + amount
+    }
+}
+
+/// The same tool in a later version of the program, in which a person approves each payment.
+#[derive(Clone, Default)]
+struct ApprovedTill {
+    ran: Counter,
+}
+
+#[toolset(discover = false)]
+impl ApprovedTill {
+    /// Pay an amount that a person approves.
+    #[tool(category = "action", confirm)]
+    fn pay(&self, amount: u32) -> u32 {
         self.ran.add() + amount
     }
 }
@@ -189,4 +206,70 @@ async fn a_refused_call_with_other_arguments_is_not_the_earlier_one() {
     };
     let again = answered_again(&till, next, ErrorKind::ModeRestricted).await;
     assert_eq!(kind(&again), Some(ErrorKind::ModeRestricted), "{again}");
+}
+
+// T14, R-C8
+#[tokio::test(start_paused = true)]
+async fn a_grant_that_ends_does_not_hide_the_result() {
+    let paper = Paper::default();
+    let first = process(tools![Till::default()], &paper);
+    let paid = answer(first, Mode::Text, paying(r#"{"amount":5}"#)).await;
+    assert_eq!(paid.data_json(), Some("6"), "{paid}");
+
+    // The grant covers the call when it begins, and ends while a hook runs.
+    let opened = Arc::new(OnceLock::<Session>::new());
+    let of_hook = Arc::clone(&opened);
+    let revoke = async move |call: HookedCall<'_>| {
+        let session = of_hook.get().expect("a session");
+        if call.arguments.contains('5') {
+            for grant in session.grants().await.expect("the grants") {
+                session.revoke(&grant.id).await.expect("a store");
+            }
+        }
+        Ok::<(), ToolError>(())
+    };
+    let next = process(tools![ApprovedTill::default()], &paper).before(revoke);
+    let runtime = next.build().expect("a runtime");
+    let session = runtime.session("s-1", Mode::Text).await.expect("a session");
+    _ = opened.set(session.clone());
+    let asked = session.call(ToolCall::new("c2", "pay", r#"{"amount":1}"#.to_owned()));
+    let token = asked
+        .await
+        .meta()
+        .confirmation()
+        .expect("it waits")
+        .token
+        .clone();
+    let decision = Decision::approve(token).always_for_tool(Duration::from_secs(600));
+    let granted = session.decide(&decision, None).await;
+    assert_eq!(granted.data_json(), Some("2"), "{granted}");
+
+    let again = session.call(paying(r#"{"amount":5}"#)).await;
+    assert_eq!(again.data_json(), Some("6"), "{again}");
+}
+
+// T14, M35
+#[tokio::test(start_paused = true)]
+async fn a_step_of_an_engine_that_has_run_meets_no_hook() {
+    for arguments in [r#"{"amount":5}"#, r#"{"amount":"5"}"#] {
+        let paper = Paper::default();
+        let first = process(tools![Till::default()], &paper);
+        let paid = answer(first, Mode::Text, paying(arguments)).await;
+        assert_eq!(paid.data_json(), Some("6"), "{paid}");
+
+        let hooks = Counter::default();
+        let of_hook = hooks.clone();
+        let count = async move |_: HookedCall<'_>| {
+            of_hook.add();
+            Ok::<(), ToolError>(())
+        };
+        let next = process(tools![Till::default()], &paper).before(count);
+        let runtime = next.build().expect("a runtime");
+        let session = runtime.session("s-1", Mode::Text).await.expect("a session");
+        let again = session
+            .call_in_step(&PlainSteps::new(), paying(arguments))
+            .await;
+        assert_eq!(again.data_json(), Some("6"), "{arguments}: {again}");
+        assert_eq!(hooks.get(), 0, "{arguments}");
+    }
 }

@@ -1,7 +1,6 @@
-//! The way of a governed call, as a table of contents: [`run`](GovernedCall::run) for a call that
-//! runs at once, and
-//! [`run_deferred`](GovernedCall::run_deferred) for one that has to wait. Both go from the admission to the response, and each step is a
-//! file of this folder.
+//! The steps of a governed call, in their order: [`run`](GovernedCall::run) for a call that runs at once, and
+//! [`run_deferred`](GovernedCall::run_deferred) for one that has to wait. Both go from the admission to the response, and
+//! each step is a file of this folder.
 
 use crate::arguments::Problem;
 use crate::arguments::prepare::{PreparedArguments, RefusedArguments, check_length};
@@ -276,12 +275,7 @@ impl GovernedCall<'_> {
         reasons.extend(of_hooks);
 
         let Some(grant) = granted::find(self, text, by_hook).await else {
-            // A person is not asked about a call that has run.
-            if let Some(known) = known_answer(self, text).await {
-                return Err(Box::new(known));
-            }
-            let answer = Box::pin(confirm::request_approval(self, text, reasons)).await;
-            return Err(Box::new(answer));
+            return Err(self.ask_person(text, reasons).await);
         };
         match gate.charge_granted(text).await {
             Ok(refund) => Ok(Permission {
@@ -328,10 +322,7 @@ impl GovernedCall<'_> {
         if let Some(granted) = grant
             && !granted::holds(self, granted.grant).await
         {
-            let text = hooked.arguments;
-            let asking = confirm::request_approval(self, text, granted.reasons);
-            let answer = Box::pin(asking).await;
-            return Err(Box::new(answer));
+            return Err(self.ask_person(hooked.arguments, granted.reasons).await);
         }
         let start = record_start(self, hooked.arguments, hooked.turn);
         let started = timeout_at(self.deadline(), start).await;
@@ -347,6 +338,16 @@ impl GovernedCall<'_> {
     pub(crate) async fn refuse(&self, text: &str, error: ToolError) -> Box<ToolResponse> {
         let known = known_answer(self, text).await;
         Box::new(known.unwrap_or_else(|| self.responses().fail(error)))
+    }
+
+    /// Answers a call for which a person is asked: with what the journal knows of it, if it has run
+    /// already, and else with the request for an approval.
+    async fn ask_person(&self, text: &str, reasons: Vec<ApprovalReason>) -> Box<ToolResponse> {
+        let answer = match known_answer(self, text).await {
+            Some(known) => known,
+            None => Box::pin(confirm::request_approval(self, text, reasons)).await,
+        };
+        Box::new(answer)
     }
 
     /// Refuses a call whose arguments were not read yet.

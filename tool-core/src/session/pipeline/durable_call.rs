@@ -4,7 +4,7 @@ use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{DynJournal, JournalEntry, JournalStart};
-use crate::session::pipeline::governed_call::time_limit;
+use crate::session::pipeline::governed_call::{canonical_sent_arguments, time_limit};
 use crate::session::pipeline::journal::recovered_end;
 use crate::session::unmade_calls::lost_call;
 use crate::time::whole_milliseconds;
@@ -104,7 +104,8 @@ fn begun_earlier(
     if definition.is_harmless() {
         return None;
     }
-    let arguments = definition.equality().canonical_text(call.arguments());
+    // As the call has run with them.
+    let arguments = canonical_sent_arguments(session, tool, call.arguments());
     let was_begun = {
         let earlier = session.rare.get()?.earlier.lock();
         earlier.has(call.id(), |found| {
