@@ -1,20 +1,21 @@
-//! The way of a governed call: admit, confirm, start, record, answer. Begin with [`call`], which is
-//! its table of contents.
+//! A governed call, from its arrival to its response. [`call`] has its steps in their order; begin there.
 //!
-//! | step | file |
+//! | file | what it does |
 //! |---|---|
-//! | enter: layers, answers in the background, spans | [`entry`], [`background`], [`observed`] |
-//! | check the mode, the depth and the turn among other calls | [`checks`] |
-//! | admit: count the call, and check loops, budgets and caps | [`admit`], [`refund`], [`meter`] |
-//! | confirm: ask a person, redeem the approval, and let calls run that were approved in advance | [`confirm`], [`granted`] |
-//! | pass: circuit breakers, and limits that all sessions share | [`passage`], [`permit`] |
-//! | start: run the tool, list and end it | [`retries`], [`start`], [`governed_tool`], [`deadline`], [`blocking`] |
-//! | record: count the response, and carry out its intents | [`record`], [`empty`], [`journal`] |
-//! | answer calls that reach no tool | [`without_tool`] |
-//!
-//! All steps read [`governed_call`]. [`hooks`] runs the host's hooks, [`step`] makes the calls of
-//! one step of a model, and
-//! [`run_context`] serves what a running tool asks of its session.
+//! | [`entry`], [`background`], [`observed`] | takes a call in: layers, answers in the background, spans |
+//! | [`checks`] | the mode, the depth, the cost of the callers, and the turn among other calls |
+//! | [`admit`], [`refund`], [`meter`] | counts the call, and checks loops, budgets and caps |
+//! | [`confirm`], [`granted`] | asks a person, redeems the approval, and lets calls run that were approved in advance |
+//! | [`passage`], [`permit`] | circuit breakers, and limits that all sessions share |
+//! | [`retries`], [`start`], [`governed_tool`], [`deadline`], [`blocking`] | runs the tool, lists it and ends it |
+//! | [`record`], [`empty`] | counts the response, and carries out its intents |
+//! | [`journal`] | records the start and the end, and answers a call that has run before |
+//! | [`without_tool`] | answers calls that reach no tool |
+//! | [`durable_call`] | makes a call as a step of an engine, which may run the step again |
+//! | [`step`] | makes the calls of one step of a model |
+//! | [`hooks`] | runs the hooks of the host |
+//! | [`run_context`] | serves what a running tool asks of its session |
+//! | [`governed_call`] | what all of them read |
 
 pub(crate) mod admit;
 pub(crate) mod background;
