@@ -19,6 +19,30 @@ pub fn kind_of_code(code: &str) -> Option<ErrorKind> {
     }
 }
 
+/// The codes and types by which providers say that an account has no money or no plan, with the status of a limit.
+pub const USED_UP: &[&str] = &[
+    "insufficient_quota",
+    "exceeded_current_quota_error",
+    "billing_not_active",
+];
+
+/// Returns true if the body of an error says that the account has no money or no plan.
+pub fn is_used_up(body: &[u8]) -> bool {
+    let Ok(body) = serde_json::from_slice::<Value>(body) else {
+        return false;
+    };
+    let error = body.get("error").unwrap_or(&body);
+    let mut names = ["code", "type"]
+        .into_iter()
+        .filter_map(|key| error.get(key)?.as_str());
+    names.any(|name| USED_UP.contains(&name))
+}
+
+/// Returns true if another attempt may succeed after a status, as the providers' own libraries have it.
+pub const fn is_worth_a_retry(status: u16) -> bool {
+    matches!(status, 408 | 409 | 429 | 500..)
+}
+
 /// Returns the message in an error's body, in any of the providers' forms.
 pub fn error_message(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use tool_core::call::{Confirmation, ErrorKind};
 use tool_core::session::{
     ConversationKey, Decision, DurableSteps, DynHistoryStore, History, HistoryStoreError, Message,
-    Model, NOTE, Reply, SessionBuilder, record,
+    Model, NOTE, Reply, ReplyFinish, SessionBuilder, record,
 };
 use tool_core::{ToolError, ToolResponse};
 
@@ -128,6 +128,9 @@ impl<M: Model> AgentLoop<M> {
     /// If a decision has invalid arguments, or is one on another call, the call waits on for the next signal, whose name ends
     /// with `-2`, then `-3` and so on.
     ///
+    /// If the engine cannot wait, for example because the conversation was cancelled, the reply comes back with the engine's
+    /// error, and its calls wait on.
+    ///
     /// Without an engine the reply comes back as it is. See [`open_durable`](Self::open_durable) for an example.
     pub async fn decided(&mut self, mut reply: Reply) -> Reply {
         let Some(steps) = self.steps.clone() else {
@@ -139,13 +142,22 @@ impl<M: Model> AgentLoop<M> {
                 return reply;
             }
             for confirmation in &waiting {
-                self.wait_for_decision(&*steps.0, confirmation).await;
+                if let Err(error) = self.wait_for_decision(&*steps.0, confirmation).await {
+                    reply.finish = ReplyFinish::Failed;
+                    reply.error = Some(error.into());
+                    return reply;
+                }
             }
             reply = self.resume().await;
         }
     }
 
-    async fn wait_for_decision(&mut self, steps: &dyn DurableSteps, confirmation: &Confirmation) {
+    /// Waits for a decision on a call, and carries it out. Fails if the engine does.
+    async fn wait_for_decision(
+        &mut self,
+        steps: &dyn DurableSteps,
+        confirmation: &Confirmation,
+    ) -> Result<(), ToolError> {
         let name = Decision::signal_name(&confirmation.token);
         let mut signals = 0;
         loop {
@@ -154,13 +166,10 @@ impl<M: Model> AgentLoop<M> {
                 1 => name.clone(),
                 further => format!("{name}-{further}"),
             };
-            let value = match steps.now().await {
-                Ok(now) => steps.signal(&name, time_left(confirmation, now)).await,
-                Err(error) => Err(error),
-            };
-            let Ok(Some(value)) = value else {
+            let time = time_left(confirmation, steps.now().await?);
+            let Some(value) = steps.signal(&name, time).await? else {
                 self.add(Message::user(expiry_note(confirmation)));
-                return;
+                return Ok(());
             };
             let decision = serde_json::from_str::<Decision>(&value).ok();
             let Some(decision) = decision.filter(|found| found.token() == confirmation.token)
@@ -169,7 +178,7 @@ impl<M: Model> AgentLoop<M> {
             };
             let response = self.decide(&decision).await;
             if !waits_on(&response) {
-                return;
+                return Ok(());
             }
         }
     }
@@ -296,7 +305,9 @@ mod tests {
             _name: &'a str,
             _time: Duration,
         ) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
-            Box::pin(self.stop())
+            Box::pin(std::future::ready(Err(ToolError::transient(
+                "the workflow was cancelled",
+            ))))
         }
 
         fn sleep(&self, _time: Duration) -> BoxFuture<'_, Result<(), ToolError>> {
@@ -531,6 +542,23 @@ mod tests {
         assert_eq!(reply.text.as_deref(), Some("I see."));
         let note = last_note(&agent);
         assert!(note.ends_with("no decision has come in time."), "{note}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn an_engine_that_cannot_wait_is_no_decision() {
+        let host = Host::default();
+        let script = ScriptedModel::new().calls([cancelling()]).says("Shall I?");
+        let mut agent = host.open(Engine::default().run(None), script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        let stored = host.stored().await;
+
+        let reply = agent.decided(reply).await;
+        assert_eq!(reply.finish, ReplyFinish::Failed);
+        let error = reply.error.as_ref().expect("the engine's error");
+        assert_eq!(error.message, "the workflow was cancelled");
+        assert_eq!(reply.confirmations().count(), 1, "the call waits on");
+        assert_eq!(host.stored().await, stored, "nothing is told to the model");
     }
 
     // M35

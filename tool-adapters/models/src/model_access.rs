@@ -503,6 +503,17 @@ impl RetryPolicy {
         (failed < self.attempts).then(|| self.max_delay(failed).mul_f64(fraction()))
     }
 
+    /// Returns the delay after a number of failed attempts if the provider has asked for one. Returns `None` if no attempt is
+    /// left, or if it has asked for too long a delay.
+    pub(crate) fn delay_asked(&self, failed: u32, asked: Duration) -> Option<Duration> {
+        let own = self.delay(failed)?;
+        if asked.is_zero() {
+            // A server that asks for no delay is not asked again at once.
+            return Some(own);
+        }
+        (asked <= self.max_retry_after).then_some(asked)
+    }
+
     fn max_delay(&self, failed: u32) -> Duration {
         let factor = 2_u32.saturating_pow(failed.saturating_sub(1));
         self.initial
@@ -550,6 +561,20 @@ mod tests {
         let (short, long) = (retry.initial / 4, retry.initial / 2);
         assert!(
             delays.iter().any(|delay| *delay < short) && delays.iter().any(|delay| *delay > long)
+        );
+    }
+
+    #[test]
+    fn a_provider_asks_for_a_delay_up_to_a_limit() {
+        let retry = RetryPolicy::default();
+        let second = Duration::from_secs(1);
+        assert_eq!(retry.delay_asked(1, second), Some(second));
+        assert_eq!(retry.delay_asked(1, retry.max_retry_after + second), None);
+        assert_eq!(retry.delay_asked(retry.attempts, second), None);
+        let own = (0..20).filter_map(|_| retry.delay_asked(1, Duration::ZERO));
+        assert!(
+            own.into_iter().any(|delay| !delay.is_zero()),
+            "none is its own"
         );
     }
 

@@ -237,6 +237,13 @@ const REPLAYED_SERVER: &str = "https://replayed.invalid";
 /// Maximum number of bytes that are read of an error's body.
 const MAX_ERROR_BODY: usize = 64 * 1024;
 
+/// The time for what follows the end of an answer, such as its usage. A server that leaves the connection open is not
+/// waited for.
+const TRAILER: Duration = Duration::from_secs(2);
+
+/// The time for the body of an error, whose status and headers are there already.
+const ERROR_BODY: Duration = Duration::from_secs(3);
+
 /// The number of bytes that are read before other tasks run.
 const SLICE: usize = 16 * 1024;
 
@@ -268,8 +275,18 @@ impl Exchange<'_> {
             protocol.framing(framing);
         }
         let mut bytes = 0_usize;
+        // Once the answer has ended.
+        let mut trailer_ends = None;
         let failure = loop {
-            match self.chunk(&mut response).await {
+            let chunk = self.chunk(&mut response);
+            let chunk = match trailer_ends {
+                None => chunk.await,
+                Some(end) => match timeout_at(end, chunk).await {
+                    Ok(chunk) => chunk,
+                    Err(_) => break None,
+                },
+            };
+            match chunk {
                 Ok(Some(chunk)) => {
                     bytes = bytes.saturating_add(chunk.as_ref().len());
                     if bytes > self.max_bytes {
@@ -280,6 +297,9 @@ impl Exchange<'_> {
                     }
                     if let Err(failure) = self.read(chunk.as_ref(), protocol, &mut answer).await {
                         break Some(failure);
+                    }
+                    if answer.has_ended() {
+                        trailer_ends.get_or_insert_with(|| time::after(Instant::now(), TRAILER));
                     }
                 }
                 Ok(None) => break None,
@@ -369,13 +389,7 @@ impl Exchange<'_> {
         if response.status().is_success() {
             return Ok(response);
         }
-        let mut body = Vec::new();
-        while let (true, Ok(Some(chunk))) =
-            (body.len() < MAX_ERROR_BODY, self.chunk(&mut response).await)
-        {
-            body.extend_from_slice(chunk.as_ref());
-        }
-        body.truncate(MAX_ERROR_BODY);
+        let body = self.error_body(&mut response).await;
         let failure = RequestFailure::from_status(
             response.status(),
             response.headers(),
@@ -387,6 +401,20 @@ impl Exchange<'_> {
             return Err(explain_refusal(failure, response.headers()));
         }
         Err(failure)
+    }
+
+    /// Returns what has come in time of the body of an error. The status alone tells whether to try again.
+    async fn error_body(&self, response: &mut Response) -> Vec<u8> {
+        let mut body = Vec::new();
+        let end = time::after(Instant::now(), ERROR_BODY).min(self.deadline);
+        while body.len() < MAX_ERROR_BODY {
+            match timeout_at(end, self.chunk(response)).await {
+                Ok(Ok(Some(chunk))) => body.extend_from_slice(chunk.as_ref()),
+                Ok(Ok(None) | Err(_)) | Err(_) => break,
+            }
+        }
+        body.truncate(MAX_ERROR_BODY);
+        body
     }
 
     async fn chunk(

@@ -5,7 +5,9 @@ use reqwest::header::{HeaderMap, LOCATION};
 use std::error::Error;
 use std::time::Duration;
 use tool_adapters_http::api_key::{ApiKey, excerpt};
-use tool_adapters_http::error_body::{error_message, kind_of_code};
+use tool_adapters_http::error_body::{
+    USED_UP, error_message, is_used_up, is_worth_a_retry, kind_of_code,
+};
 use tool_adapters_http::retry_after::delay_of_error;
 use tool_adapters_providers::ProtocolError;
 use tool_core::{ErrorKind, ToolError};
@@ -42,8 +44,6 @@ const TRANSIENT: &[&str] = &[
     "timeout",
     "timed_out",
     "deadline",
-    "50",
-    "529",
     "malformed",
     "unexpected_tool_call",
     "too_many_tool_calls",
@@ -135,15 +135,20 @@ impl RequestFailure {
             message = format!("{message}: {}", excerpt(&details, key));
         }
         let retry = retry_advice(status, headers, body, &details);
+        Self::of_status(status.as_u16(), message, retry)
+    }
+
+    /// Makes the failure that a status stands for.
+    fn of_status(status: u16, message: String, retry: RetryAdvice) -> Self {
         let message = with_delay(message, retry);
-        let error = match status.as_u16() {
+        let error = match status {
             401 | 403 => ToolError::auth(message),
             429 => ToolError::rate_limit(message),
             _ if retry == RetryAdvice::Never => ToolError::permanent(message),
             _ => ToolError::transient(message),
         };
         Self {
-            status: Some(status.as_u16()),
+            status: Some(status),
             ..Self::new(error.retryable(retry != RetryAdvice::Never), retry)
         }
     }
@@ -180,6 +185,18 @@ impl RequestFailure {
         let code = code.as_deref().unwrap_or_default().to_ascii_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
         let retry = retry_after.map_or(RetryAdvice::Backoff, RetryAdvice::After);
+        if let Some(status) = status_of_code(&code) {
+            let is_mendable = is_worth_a_retry(status);
+            let retry = if is_mendable {
+                retry
+            } else {
+                RetryAdvice::Never
+            };
+            return Self::of_status(status, message, retry);
+        }
+        if USED_UP.contains(&code.as_str()) {
+            return Self::permanent(ToolError::rate_limit(message));
+        }
         let message = with_delay(message, retry);
         let is_transient =
             has(TRANSIENT) || matches!(code.as_str(), "error" | "other" | "load" | "unload");
@@ -215,17 +232,21 @@ fn retry_advice(
             .and_then(|value| value.to_str().ok())
             .map(str::trim)
     };
-    let quota_used_up = status == StatusCode::TOO_MANY_REQUESTS
-        && String::from_utf8_lossy(body).contains("insufficient_quota");
     let should_retry = match header("x-should-retry") {
         Some("true") => true,
         Some("false") => false,
-        _ => matches!(status.as_u16(), 408 | 409 | 429 | 500..) && !quota_used_up,
+        _ => is_worth_a_retry(status.as_u16()) && !is_used_up(body),
     };
     if !should_retry {
         return RetryAdvice::Never;
     }
     delay_of_error(status, headers, body, message).map_or(RetryAdvice::Backoff, RetryAdvice::After)
+}
+
+/// Returns the status that the code of an error in a stream is, if it is one.
+fn status_of_code(code: &str) -> Option<u16> {
+    let status = code.parse().ok()?;
+    (100..600).contains(&status).then_some(status)
 }
 
 fn describe_redirect(headers: &HeaderMap) -> String {
@@ -305,6 +326,20 @@ mod tests {
             failure(400, &[("x-should-retry", "true")], "").retry,
             RetryAdvice::Backoff
         );
+    }
+
+    #[test]
+    fn an_account_without_money_is_not_asked_again() {
+        for name in USED_UP {
+            for member in ["code", "type"] {
+                let body = format!(r#"{{"error":{{"message":"pay","{member}":"{name}"}}}}"#);
+                let failure = failure(429, &[], &body);
+                assert_eq!(failure.retry, RetryAdvice::Never, "{body}");
+                assert_eq!(failure.error.kind(), ErrorKind::RateLimit);
+            }
+        }
+        let busy = r#"{"error":{"message":"slow down; this is no insufficient_quota","code":"rate_limit_exceeded"}}"#;
+        assert_eq!(failure(429, &[], busy).retry, RetryAdvice::Backoff);
     }
 
     #[test]
@@ -423,6 +458,24 @@ mod tests {
         assert_eq!(delay_of("rate_limit_exceeded"), Some(1_200));
         assert_eq!(delay_of("overloaded_error"), Some(1_200));
         assert_eq!(delay_of("invalid_request_error"), None);
+    }
+
+    #[test]
+    fn a_status_in_a_stream_counts_like_that_of_an_answer() {
+        for status in 400..600_u16 {
+            let error = ProtocolError::of_provider(Some(status.to_string()), "m");
+            let in_stream = RequestFailure::from_stream(&error, None);
+            let of_answer = failure(status, &[], "");
+            let found = (in_stream.error.kind(), in_stream.retry, in_stream.status);
+            let wanted = (of_answer.error.kind(), of_answer.retry, of_answer.status);
+            assert_eq!(found, wanted, "{status}");
+        }
+        // A number of the provider's own.
+        let error = ProtocolError::of_provider(Some("1250".to_owned()), "m");
+        assert_eq!(
+            RequestFailure::from_stream(&error, None).retry,
+            RetryAdvice::Never
+        );
     }
 
     #[test]

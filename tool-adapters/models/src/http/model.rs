@@ -11,6 +11,7 @@ use reqwest::{Client, Method};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout_at};
 use tool_adapters_http::base_url::{host_of, is_local};
 use tool_adapters_http::request_span;
@@ -581,12 +582,11 @@ impl ProviderModel<HttpTransport> {
         is_forgotten
     }
 
-    fn retry_delay(&self, failure: &RequestFailure, failed: u32) -> Option<std::time::Duration> {
-        let backoff = self.retry.delay(failed)?;
+    fn retry_delay(&self, failure: &RequestFailure, failed: u32) -> Option<Duration> {
         match failure.retry {
             RetryAdvice::Never => None,
-            RetryAdvice::Backoff => Some(backoff),
-            RetryAdvice::After(delay) => (delay <= self.retry.max_retry_after).then_some(delay),
+            RetryAdvice::Backoff => self.retry.delay(failed),
+            RetryAdvice::After(asked) => self.retry.delay_asked(failed, asked),
         }
     }
 

@@ -24,6 +24,8 @@ use tokio_tungstenite::{
 };
 use tool_adapters_http::api_key::{ApiKey, excerpt};
 use tool_adapters_http::base_url::{PathChange, host, path_to_api, with_scheme};
+use tool_adapters_http::error_body::{error_message, is_used_up, is_worth_a_retry};
+use tool_adapters_http::retry_after::delay_of_error;
 use tool_adapters_providers::Provider;
 use tool_adapters_providers::hosted::percent_encode;
 use tool_adapters_providers::spec::{LiveEndpoint, LiveMessages};
@@ -233,21 +235,25 @@ fn handshake_error(error: &Error, hidden: &ApiKey) -> ToolError {
             _ => ToolError::transient(message),
         };
     };
-    let body = response
-        .body()
-        .as_deref()
-        .map(String::from_utf8_lossy)
-        .unwrap_or_default();
-    let status = response.status().as_u16();
+    let body = response.body().as_deref().unwrap_or_default();
+    let details = error_message(body);
+    let status = response.status();
     let message = format!(
-        "the provider answered {status}: {}",
-        excerpt(&body, Some(hidden))
+        "the provider answered {}: {}",
+        status.as_u16(),
+        excerpt(&details, Some(hidden))
     );
-    match status {
+    let can_retry = is_worth_a_retry(status.as_u16()) && !is_used_up(body);
+    let error = match status.as_u16() {
         401 | 403 => ToolError::auth(message),
-        429 => ToolError::rate_limit(message),
-        408 | 500.. => ToolError::transient(message),
+        429 if can_retry => ToolError::rate_limit(message),
+        _ if can_retry => ToolError::transient(message),
         _ => ToolError::permanent(message),
+    };
+    let asked = delay_of_error(status, response.headers(), body, &details);
+    match asked.filter(|_| can_retry) {
+        Some(delay) => error.retry_after(delay),
+        None => error,
     }
 }
 
@@ -313,12 +319,13 @@ impl OutgoingQueue {
 pub(crate) fn received(
     message: Option<Result<Message, Error>>,
     hidden: &ApiKey,
+    is_set_up: bool,
 ) -> Result<Option<Bytes>, ToolError> {
     match message {
         Some(Ok(Message::Text(text))) => Ok(Some(text.into())),
         // Gemini sends JSON in binary messages.
         Some(Ok(Message::Binary(bytes))) => Ok(Some(bytes)),
-        Some(Ok(Message::Close(frame))) => Err(close_error(frame.as_ref(), hidden)),
+        Some(Ok(Message::Close(frame))) => Err(close_error(frame.as_ref(), hidden, is_set_up)),
         Some(Ok(_)) => Ok(None),
         Some(Err(error @ Error::Capacity(_))) => {
             let message = excerpt(&error.to_string(), Some(hidden));
@@ -327,13 +334,13 @@ pub(crate) fn received(
             )))
         }
         Some(Err(error)) => Err(broken(&error, Some(hidden))),
-        None => Err(close_error(None, hidden)),
+        None => Err(close_error(None, hidden, is_set_up)),
     }
 }
 
 /// Converts a close frame. Codes for an invalid message are permanent, as the message would be sent
-/// again.
-fn close_error(frame: Option<&CloseFrame>, hidden: &ApiKey) -> ToolError {
+/// again, and so is a refusal of the setup, such as one of an unknown model.
+fn close_error(frame: Option<&CloseFrame>, hidden: &ApiKey, is_set_up: bool) -> ToolError {
     let Some(frame) = frame else {
         return ToolError::transient("the provider closed the connection");
     };
@@ -344,6 +351,7 @@ fn close_error(frame: Option<&CloseFrame>, hidden: &ApiKey) -> ToolError {
     );
     match code {
         1002 | 1003 | 1007 | 1009 | 1010 => ToolError::permanent(message),
+        1008 if !is_set_up => ToolError::permanent(message),
         _ => ToolError::transient(message),
     }
 }
@@ -386,6 +394,40 @@ mod tests {
         let (request, _) = request(&model).expect("a request");
         assert_eq!(request.headers()["x-goog-api-key"], "canary");
         assert!(!format!("{request:?}{model:?}").contains("canary"));
+    }
+
+    fn refused(status: u16, body: &str) -> ToolError {
+        let response = http::Response::builder()
+            .status(status)
+            .header("retry-after", "20")
+            .body(Some(body.as_bytes().to_vec()));
+        let error = Error::Http(Box::new(response.expect("a response")));
+        handshake_error(&error, &ApiKey::new("canary"))
+    }
+
+    // M8
+    #[test]
+    fn a_refused_handshake_says_when_to_come_again() {
+        let busy = refused(429, r#"{"error":{"message":"slow down"}}"#);
+        assert_eq!(busy.message(), "the provider answered 429: slow down");
+        assert_eq!(busy.kind(), ErrorKind::RateLimit);
+        assert_eq!(busy.requested_delay(), Some(Duration::from_secs(20)));
+        assert!(can_retry(&refused(409, "")));
+
+        let unpaid = refused(429, r#"{"error":{"code":"insufficient_quota"}}"#);
+        assert!(!can_retry(&unpaid) && !can_retry(&refused(404, "")));
+        assert_eq!(unpaid.requested_delay(), None);
+    }
+
+    #[test]
+    fn a_refused_setup_is_not_sent_again() {
+        let frame = CloseFrame {
+            code: 1008.into(),
+            reason: "the model is not found".into(),
+        };
+        let closed = |is_set_up| close_error(Some(&frame), &ApiKey::new("canary"), is_set_up);
+        assert!(!can_retry(&closed(false)));
+        assert!(can_retry(&closed(true)));
     }
 
     #[test]

@@ -109,7 +109,11 @@ impl LiveTask {
             // A handle that the provider refused is dropped, so a new conversation may still be
             // possible.
             let can_retry = can_retry(&error) || had_handle && self.state.resume_handle.is_none();
-            let Some(delay) = self.model.retry.delay(failed).filter(|_| can_retry) else {
+            let delay = match error.requested_delay() {
+                Some(asked) => self.model.retry.delay_asked(failed, asked),
+                None => self.model.retry.delay(failed),
+            };
+            let Some(delay) = delay.filter(|_| can_retry) else {
                 self.events.push(LiveEvent::Failed(error.clone()));
                 break Some(error);
             };
@@ -298,7 +302,7 @@ impl LiveTask {
                 () = wait_until_closed(&mut self.closed) => return Ok(Closed::ByHost),
                 () = self.events.taken(), if is_full => {}
                 message = connection.incoming.next(), if !is_full && (has_room || !is_set_up) => {
-                    let message = received(message, &connection.hidden)?;
+                    let message = received(message, &connection.hidden, connection.is_set_up)?;
                     (last_received, last_ping) = (Instant::now(), Instant::now());
                     if let Some(bytes) = message {
                         self.receive(&bytes, connection);

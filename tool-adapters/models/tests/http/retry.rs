@@ -55,6 +55,14 @@ async fn time_with(first: Answer) -> Duration {
 
 // M8
 #[tokio::test]
+async fn the_body_of_an_error_is_not_waited_for() {
+    let stalled = error(503, &[]).hangs();
+    let time = time_with(stalled).await;
+    assert!(time < Duration::from_secs(30), "{time:?}");
+}
+
+// M8
+#[tokio::test]
 async fn waits_for_the_time_that_the_body_names() {
     let retry_info = r#"{"error": {"code": 429, "message": "Quota", "status": "RESOURCE_EXHAUSTED", "details":
         [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "0.7s"}]}}"#;

@@ -4,6 +4,8 @@ use crate::scripts::{call, chat_call_begins, text};
 use crate::server::{Answer, Server};
 use crate::support::{EventRecorder, chat, model, session};
 use serde_json::json;
+use std::time::Duration;
+use tokio::time::timeout;
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_core::call::ErrorBody;
@@ -38,6 +40,21 @@ async fn reads_a_stream_in_any_pieces() {
             }
         );
     }
+}
+
+// M8
+#[tokio::test]
+async fn an_answer_that_has_ended_waits_for_no_more() {
+    let server = Server::start([
+        Answer::events(&adds()).hangs(),
+        Answer::events(&text(CHAT, "It is 3.")).hangs(),
+    ])
+    .await;
+    let (mut agent, runs) = chat(&server).await;
+    let reply = timeout(Duration::from_secs(60), agent.prompt("1 + 2?")).await;
+    let reply = reply.expect("an answer before the time limit of the model");
+    assert_eq!(reply.text.as_deref(), Some("It is 3."), "{reply:?}");
+    assert_eq!(runs.count(), 1);
 }
 
 #[tokio::test]
