@@ -349,8 +349,9 @@ fn native_calls(
     for call in calls {
         let written = request.declarations.written_name(call.name());
         let is_call = |sent: &Value| {
-            let name = sent["function"]["name"].as_str().unwrap_or_default();
-            name == written || name == call.name()
+            let of_kind = |kind: &str| sent[kind]["name"].as_str();
+            let name = of_kind("function").or(of_kind("custom"));
+            name.is_some_and(|name| name == written || name == call.name())
         };
         let rest = sent.get(after..).unwrap_or_default();
         let place = rest.iter().position(is_call);

@@ -246,8 +246,12 @@ impl ChatCalls {
     /// Keeps the members of a call's entry that the protocol does not know.
     pub(crate) fn keep_members(&mut self, entry: &CallEntry<'_>) {
         let Some(number) = self.last else { return };
-        let function = entry.function.as_ref().map(|function| &function.others);
-        if entry.others.0.is_empty() && function.is_none_or(|others| others.0.is_empty()) {
+        let function = entry.function.as_ref();
+        let custom = entry.custom.as_ref();
+        let of_function = function.map(|called| ("function", &called.others.0));
+        let of_custom = custom.map(|called| ("custom", &called.others.0));
+        let called = of_function.or(of_custom);
+        if entry.others.0.is_empty() && called.is_none_or(|(_, others)| others.is_empty()) {
             return;
         }
         let members = self.members.entry(number).or_default();
@@ -257,19 +261,22 @@ impl ChatCalls {
                 serde_json::from_str(other.json).unwrap_or_default(),
             );
         }
-        let inner = function.into_iter().flat_map(|others| &others.0);
-        for other in inner {
+        let Some((kind, others)) = called else { return };
+        for other in others {
             let value: Value = serde_json::from_str(other.json).unwrap_or_default();
             members.add(
-                "function",
+                kind,
                 Value::Object(Map::from_iter([(other.name.clone(), value)])),
             );
         }
     }
 
-    /// Returns true if a call has members that the protocol does not know.
-    pub(crate) fn has_members(&self) -> bool {
-        !self.members.is_empty()
+    /// Returns true if a call cannot be sent back by its id, name and arguments alone: it has members that the protocol does not
+    /// know, or is of a custom tool.
+    pub(crate) fn need_an_item(&self) -> bool {
+        let mut calls = (0..self.count).filter_map(|number| self.calls.latest(&number));
+        let has_custom = calls.any(|call| !call.wire.kind.is_empty());
+        has_custom || !self.members.is_empty()
     }
 
     /// Returns the calls as the message has them, with the members that the protocol does not know.

@@ -35,9 +35,8 @@ pub(crate) struct ChatReader {
     /// True once a delta has begun a call in the form before `tool_calls`.
     legacy_call: bool,
     refused: bool,
+    /// The reason for the end. One that a part follows was not that of the whole message.
     finish: Option<Finish>,
-    /// True if a part came after a reason for the end. Another reason has to follow.
-    is_open_again: bool,
     last_event: Option<LastEvent<ChunkPiece>>,
 }
 
@@ -85,7 +84,7 @@ impl MessageReader for ChatReader {
 
     fn read_done(&mut self, sink: &mut EventSink<'_>) {
         // Gateways mark the end of a stream that broke off behind them, too.
-        if self.begun && self.finish.is_some() && !self.is_open_again {
+        if self.begun && self.finish.is_some() {
             self.end(sink);
         }
     }
@@ -116,7 +115,7 @@ impl ChatReader {
             ChunkPiece::Arguments => self.calls.append_to_last(Cow::Borrowed(&piece), sink),
         };
         if is_new {
-            self.reopen();
+            self.finish = None;
         }
         true
     }
@@ -203,7 +202,6 @@ impl ChatReader {
         }
         if !reason.is_empty() {
             self.finish = Some(finish_of(reason));
-            self.is_open_again = false;
         }
         message.is_some()
     }
@@ -226,15 +224,7 @@ impl ChatReader {
             is_new |= self.read_legacy_piece(function, sink);
         }
         if is_new {
-            self.reopen();
-        }
-    }
-
-    /// Takes in that a part has come: a reason for the end before it was not that of the whole
-    /// message.
-    fn reopen(&mut self) {
-        if self.finish.take().is_some() {
-            self.is_open_again = true;
+            self.finish = None;
         }
     }
 
@@ -390,7 +380,7 @@ impl ChatReader {
     fn item(&mut self) -> Option<Value> {
         let parts = std::mem::take(&mut self.content.parts).into_map();
         let has_parts = has_more_than_text(&parts);
-        if self.members.is_empty() && !has_parts && !self.calls.has_members() {
+        if self.members.is_empty() && !has_parts && !self.calls.need_an_item() {
             return None;
         }
         let mut item = Map::from_iter([("role".to_owned(), Value::from("assistant"))]);

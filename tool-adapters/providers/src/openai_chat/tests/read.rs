@@ -55,6 +55,26 @@ fn a_whole_answer_is_read() {
 }
 
 #[test]
+fn a_streamed_call_of_a_custom_tool_keeps_its_kind() {
+    let stream = stream(
+        &[
+            r#"{"tool_calls":[{"index":0,"id":"call_c","type":"custom","custom":{"name":"shell","input":"ls"}}]}"#,
+            r#"{"tool_calls":[{"index":0,"custom":{"input":" -l"}}]}"#,
+        ],
+        "tool_calls",
+    );
+    let item = events(OpenAiChat, [stream.as_bytes()])
+        .into_iter()
+        .find_map(|event| match event {
+            Event::Item(item) => Some(item),
+            _ => None,
+        });
+    let call = &item.expect("an item, which goes back")["tool_calls"][0];
+    assert_eq!(call["type"], "custom", "{call}");
+    assert_eq!(call["custom"]["name"], "shell", "{call}");
+}
+
+#[test]
 fn a_refusal_and_thoughts_are_told() {
     let stream = stream(
         &[
