@@ -165,6 +165,26 @@ pub(crate) fn is_invisible(c: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
+/// Returns true if a pattern matches the name of a tool, or the one that clients of a gateway see, which
+/// has no `:` and `/`.
+///
+/// ```
+/// use tool_core::text::matches_tool;
+///
+/// assert!(matches_tool("git:*", "git:push") && matches_tool("git_*", "git:push"));
+/// ```
+#[must_use]
+pub fn matches_tool(pattern: &str, name: &str) -> bool {
+    matches_wildcards(pattern, name)
+        || (name.contains([':', '/']) && matches_wildcards(pattern, &shown_tool_name(name)))
+}
+
+/// Returns the name of a tool as clients of a gateway see it, without `:` and `/`.
+#[must_use]
+pub fn shown_tool_name(name: &str) -> String {
+    name.replace([':', '/'], "_")
+}
+
 /// Returns true if a name matches a pattern, in which each `*` stands for any text. Takes time in
 /// proportion to the product of both lengths at most.
 ///

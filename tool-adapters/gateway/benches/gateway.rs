@@ -447,15 +447,7 @@ async fn chaos(report: &mut Report) -> Outcome<()> {
     );
     // Records are written together, up to 50 ms after their calls.
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let log = std::fs::read_to_string(folder.path().join("audit.jsonl"))?;
-    let mut outcomes = BTreeMap::<String, u64>::new();
-    for record in log.lines() {
-        let outcome = serde_json::from_str::<Value>(record)?["outcome"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned();
-        *outcomes.entry(outcome).or_default() += 1;
-    }
+    let outcomes = recorded_outcomes(folder.path())?;
     for (outcome, count) in outcomes.iter().filter(|(outcome, _)| *outcome != "OK") {
         line(&format!("chaos: answered {outcome}"), share(*count));
     }
@@ -479,6 +471,18 @@ async fn chaos(report: &mut Report) -> Outcome<()> {
         format_args!("{} MiB", resident(&gateway.0)? >> 10),
     );
     Ok(())
+}
+
+/// Counts the records of the audit log by their outcome.
+fn recorded_outcomes(folder: &Path) -> Outcome<BTreeMap<String, u64>> {
+    let log = std::fs::read_to_string(folder.join("audit.jsonl"))?;
+    let mut outcomes = BTreeMap::<String, u64>::new();
+    for record in log.lines() {
+        let record = serde_json::from_str::<Value>(record)?;
+        let outcome = record["outcome"].as_str().unwrap_or_default().to_owned();
+        *outcomes.entry(outcome).or_default() += 1;
+    }
+    Ok(outcomes)
 }
 
 #[derive(Default)]
@@ -509,7 +513,7 @@ impl Counts {
                 (Some(_), _) => &self.misrouted,
                 // The audit log has the kind that the gateway gave it.
                 (None, Some(error)) if error.kind != ErrorKind::Timeout => {
-                    let told = error.message.to_string();
+                    let told = error.message.clone();
                     *self.errors.lock().unwrap().entry(told).or_default() += 1;
                     &self.failed
                 }

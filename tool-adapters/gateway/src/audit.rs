@@ -44,8 +44,8 @@ const FLUSH: Duration = Duration::from_secs(5);
 
 enum Message {
     Record(Box<NewRecord>),
-    /// Opens the file again, after it was rotated.
-    Reopen,
+    /// Lets a writer without records see that the file is to be opened again.
+    Wake,
     /// Answers once all earlier records are written.
     Flush(oneshot::Sender<()>),
 }
@@ -133,6 +133,8 @@ impl AuditView {
 struct AuditState {
     /// True while records cannot be written.
     failing: AtomicBool,
+    /// True if the file was rotated, and is opened again before the next write.
+    is_rotated: AtomicBool,
     written: AtomicU64,
     lost: AtomicU64,
 }
@@ -216,20 +218,28 @@ impl Audit {
         self.required
     }
 
-    /// Opens the file again, after it was rotated.
-    pub(crate) async fn reopen(&self) {
+    /// Opens the file again, after it was rotated, also while records cannot be written to it.
+    pub(crate) fn reopen(&self) {
+        self.state.is_rotated.store(true, Ordering::Relaxed);
         if let Some(queue) = &self.queue {
-            _ = queue.send(Message::Reopen).await;
+            // The writer looks before each write, so a full queue needs no message.
+            _ = queue.try_send(Message::Wake);
         }
     }
 
     /// Waits until all records so far are written, for some seconds.
     pub(crate) async fn flush(&self) {
+        let Some(queue) = &self.queue else {
+            return;
+        };
         let (done, flushed) = oneshot::channel();
-        if let Some(queue) = &self.queue
-            && queue.send(Message::Flush(done)).await.is_ok()
-        {
-            _ = timeout(FLUSH, flushed).await;
+        let flush = async {
+            if queue.send(Message::Flush(done)).await.is_ok() {
+                _ = flushed.await;
+            }
+        };
+        if timeout(FLUSH, flush).await.is_err() {
+            tracing::error!("the last records of the audit log could not be written");
         }
     }
 
@@ -296,6 +306,11 @@ impl Audit {
             (call.session, call.principal, call.turn),
         );
         let mut new = self.unanswered(of, RequestKind::Call, call.tool.name(), call.arguments);
+        new.record.time = began(meta.duration());
+        // Its server may be gone from the view by now.
+        if let Some(server) = call.tool.upstream() {
+            server.clone_into(&mut new.record.server);
+        }
         call.call_id.clone_into(&mut new.record.call);
         new.record.outcome = error.map_or("OK", |error| error.kind.as_str());
         new.record.error = error.map(|error| self.view().shown(&error.message));
@@ -385,7 +400,7 @@ impl Drop for WriterThread {
     }
 }
 
-/// The hook that records calls and requests, and charges the prices of calls.
+/// The hook that records calls and requests, charges the prices of calls, and notes the links in their results.
 pub(crate) struct GatewayHook(pub(crate) Arc<Audit>);
 
 impl Hook for GatewayHook {
@@ -399,6 +414,9 @@ impl Hook for GatewayHook {
         response: &'a mut ToolResponse,
     ) -> HookFuture<'a, ()> {
         self.0.note_links(call.tool.name(), response);
+        if self.0.queue.is_none() {
+            return Box::pin(ready(()));
+        }
         self.0.send(self.0.record(call, response))
     }
 
@@ -418,6 +436,9 @@ impl Hook for GatewayHook {
         request: &'a HookedRequest<'a>,
         next: HookFuture<'a, Result<(), ToolError>>,
     ) -> HookFuture<'a, Result<(), ToolError>> {
+        if self.0.queue.is_none() {
+            return next;
+        }
         Box::pin(async move {
             self.0.check()?;
             let HookedRequest {
@@ -485,6 +506,12 @@ impl Drop for OpenRequest<'_> {
     }
 }
 
+/// Returns the time at which something began that took this long and has just ended.
+fn began(duration: Duration) -> Timestamp {
+    let now = Timestamp::now();
+    now.checked_sub(duration).unwrap_or(now)
+}
+
 /// Counts a record that was dropped.
 struct CountOnDrop<'a>(&'a AtomicU64);
 
@@ -507,19 +534,19 @@ async fn write_all(mut sinks: AuditSinks, mut messages: Receiver<Message>, state
             sleep(COLLECT).await;
             batch.extend(std::iter::from_fn(|| messages.try_recv().ok()).take(BATCH));
         }
-        let (mut records, mut waiting, mut reopens) = (Vec::new(), Vec::new(), false);
+        let mut records = Vec::new();
+        let mut waiting = Vec::new();
         for message in batch.drain(..) {
             match message {
                 Message::Record(record) => records.push(record.redacted()),
-                Message::Reopen => reopens = true,
+                Message::Wake => {}
                 Message::Flush(done) => waiting.push(done),
             }
         }
-        if !records.is_empty() {
+        if records.is_empty() {
+            reopen_if_rotated(&mut sinks, &state);
+        } else {
             write_until_done(&mut sinks, &records, &state).await;
-        }
-        if reopens {
-            sinks.reopen();
         }
         for done in waiting {
             _ = done.send(());
@@ -527,11 +554,27 @@ async fn write_all(mut sinks: AuditSinks, mut messages: Receiver<Message>, state
     }
 }
 
+/// Opens the file again if it was rotated since the last look. Returns true if so.
+fn reopen_if_rotated(sinks: &mut AuditSinks, state: &AuditState) -> bool {
+    let is_rotated = state.is_rotated.swap(false, Ordering::Relaxed);
+    if is_rotated {
+        sinks.reopen();
+    }
+    is_rotated
+}
+
 /// Writes records, again and again until it succeeds. Meanwhile records queue up, and then calls
-/// wait.
+/// wait. A file that was rotated meanwhile gets them from the first.
 async fn write_until_done(sinks: &mut AuditSinks, records: &[AuditRecord], state: &AuditState) {
-    let (mut done, mut pause) = (0, Duration::from_millis(100));
-    while let Err(error) = sinks.write(records, &mut done).await {
+    let mut done = 0;
+    let mut pause = Duration::from_millis(100);
+    loop {
+        if reopen_if_rotated(sinks, state) {
+            done = 0;
+        }
+        let Err(error) = sinks.write(records, &mut done).await else {
+            break;
+        };
         if !state.failing.swap(true, Ordering::Relaxed) {
             tracing::error!(%error, "failed to write the audit log; it is tried again");
         }
@@ -549,6 +592,22 @@ async fn write_until_done(sinks: &mut AuditSinks, records: &[AuditRecord], state
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_full_queue_does_not_keep_the_gateway_from_its_end() {
+        let (queue, _messages) = channel(1);
+        queue.try_send(Message::Wake).expect("room for one");
+        let audit = Audit {
+            queue: Some(queue),
+            state: Arc::default(),
+            required: false,
+            shared: RwLock::default(),
+            writer: Mutex::default(),
+        };
+        timeout(2 * FLUSH, audit.flush()).await.expect("it ends");
+        audit.reopen();
+        assert!(audit.state.is_rotated.load(Ordering::Relaxed));
+    }
 
     #[test]
     fn a_tool_with_a_colon_in_its_name_has_its_server() {

@@ -19,6 +19,7 @@ use tool_adapters_stores::{
 /// column for each field.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct AuditRecord {
+    /// When the call or the request began.
     pub(crate) time: Timestamp,
     pub(crate) session: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -27,7 +28,7 @@ pub(crate) struct AuditRecord {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) call: String,
     pub(crate) server: String,
-    /// `tools/call`, `prompts/get` or `resources/read`.
+    /// `tools/call`, `prompts/get`, `resources/read` or `completion/complete`.
     pub(crate) method: &'static str,
     /// The tool, the prompt, or the URI of the resource.
     pub(crate) name: String,

@@ -361,7 +361,7 @@ async fn reload_on_hangup(gateway: Gateway) {
         return;
     };
     while hangups.recv().await.is_some() {
-        gateway.reopen_audit().await;
+        gateway.reopen_audit();
         // A problem is logged.
         _ = gateway.reload().await;
     }

@@ -1,14 +1,13 @@
 //! The tools, prompts and resources of all servers under the policies, as one context.
 
 use crate::policy::GatewayPolicy;
-use crate::tool_choice::shown_name;
 use crate::unlisted::{UnlistedHandler, UnlistedResources, UnlistedServer};
 use crate::upstream::{Upstream, quarantined};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use tool_adapters_mcp::{ImportedToolset, messages};
 use tool_core::session::CONTROL_TOOL_NAMES;
-use tool_core::text::escape_invisible;
+use tool_core::text::{escape_invisible, shown_tool_name};
 use tool_core::tool::{Prompt, Resource};
 use tool_core::{FunctionTool, RegistryErrors, Tool, ToolContext, Toolset};
 
@@ -250,7 +249,7 @@ impl Taken {
     fn take(&mut self, kind: &str, name: &str, server: &Arc<str>) -> bool {
         let key = format!("{kind}{name}");
         let shown = if kind.is_empty() {
-            shown_name(name)
+            shown_tool_name(name)
         } else {
             name.to_owned()
         };

@@ -8,7 +8,7 @@ use crate::reader::{self, empty_table};
 use crate::setting_types::Rate;
 use crate::source;
 use crate::spellings::{LeftOut, Spelling, spellings};
-use crate::tool_choice::{ApprovedTools, matches_tool};
+use crate::tool_choice::ApprovedTools;
 use crate::value::{Expand, Secret};
 use reqwest::{Certificate, Url};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ use tool_adapters_mcp::Server;
 use tool_adapters_providers::tool_names::NameRule;
 use tool_core::arguments::nearest;
 use tool_core::session::{CapScope, CircuitBreaker, LimitScope, ToolSearch};
-use tool_core::text::matches_wildcards;
+use tool_core::text::{matches_tool, matches_wildcards};
 use tool_core::tool::Confirm;
 use tool_core::trace::{Cost, Redaction};
 use tool_core::{Category, FunctionTool, Policy, ToolDefinition};
@@ -437,15 +437,29 @@ impl GatewayPolicy {
     /// set. Only what they ask for approval adds up, until a rule has `confirm = false`: that takes back
     /// what the rules before it ask, and nothing that the tool or a hook asks.
     pub(crate) fn govern(&self, tool: &FunctionTool, server: &str) -> FunctionTool {
-        let mut governed = tool.timeout(self.server_timeout(server)).upstream(server);
-        if let Some(characters) = self.file.limits.max_output {
+        let name = tool.name();
+        let timeout = self.last(name, |rule| rule.timeout);
+        let timeout = timeout.map_or_else(|| self.server_timeout(server), |time| time.0);
+        let mut governed = tool.timeout(timeout).upstream(server);
+        if let Some(calls) = self.last(name, |rule| rule.max_calls) {
+            governed = governed.max_calls(calls.get());
+        }
+        let characters = self.last(name, |rule| rule.max_output);
+        if let Some(characters) = characters.or(self.file.limits.max_output) {
             governed = governed.max_output(characters.get());
         }
-        for rule in self.rules_of(tool.name()) {
-            governed = rule.apply(&governed);
+        if let Some(category) = self.last(name, |rule| rule.category) {
+            governed = governed.category(category);
         }
+        if let Some(modes) = self.last(name, |rule| rule.modes) {
+            governed = governed.modes(modes.modes());
+        }
+        if self.last(name, |rule| rule.sequential) == Some(true) {
+            governed = governed.sequential();
+        }
+
         // A call of another tool is not made again, as it may have effects.
-        let retries = self.retries_of(tool.name());
+        let retries = self.retries_of(name);
         if let Some(retries) = retries.filter(|_| governed.definition().flags().idempotent) {
             governed = governed.retries(retries.get());
         }
@@ -457,7 +471,7 @@ impl GatewayPolicy {
 
     /// Returns the retries that the rules give a tool, if it may have some.
     fn retries_of(&self, tool: &str) -> Option<NonZeroU32> {
-        self.rules_of(tool).rev().find_map(|rule| rule.retries)
+        self.last(tool, |rule| rule.retries)
     }
 
     /// Returns what applies to a tool that is offered, as `--check` shows it beside the tool's name.
@@ -465,11 +479,9 @@ impl GatewayPolicy {
         let name = tool.name();
         let mut shown = vec![tool.category().as_str().to_owned()];
         shown.extend(self.shown_approval(tool, server));
-        for option in tool.set_options().iter().rev() {
-            if !["max_output", "on_duplicate"].contains(&option.name) {
-                shown.push(format!("{} {}", option.name, option.value));
-            }
-        }
+        let options = tool.set_options();
+        let options = options.iter().rev();
+        shown.extend(options.map(|option| format!("{} {}", option.name, option.with_unit())));
         shown.extend(self.shown_limits(name));
         if self.retries_of(name).is_some() && tool.retries().is_none() {
             shown.push("no retries, as it may have effects".to_owned());
@@ -500,10 +512,9 @@ impl GatewayPolicy {
 
     /// Returns the limits of a tool's calls that hold over all sessions.
     fn shown_limits(&self, tool: &str) -> Vec<String> {
-        let rules = || self.rules_of(tool).rev();
-        let rate = rules().find_map(|rule| rule.rate);
-        let at_once = rules().find_map(|rule| rule.max_concurrent);
-        let breaker = rules().find_map(|rule| rule.circuit_breaker);
+        let rate = self.last(tool, |rule| rule.rate);
+        let at_once = self.last(tool, |rule| rule.max_concurrent);
+        let breaker = self.last(tool, |rule| rule.circuit_breaker);
         let shown = [
             rate.map(|rate| format!("rate {}/{:?}", rate.calls, rate.per)),
             at_once.map(|calls| format!("max_concurrent {calls}")),
@@ -560,13 +571,14 @@ impl GatewayPolicy {
         })
     }
 
+    /// Returns what the last of a tool's rules that sets something has set.
+    fn last<T>(&self, tool: &str, set: impl Fn(&ToolRule) -> Option<T>) -> Option<T> {
+        self.rules_of(tool).rev().find_map(set)
+    }
+
     /// Returns the price of a call of a tool, which is that of the last rule with one.
     pub(crate) fn cost_of(&self, tool: &str) -> Option<Cost> {
-        self.rules_of(tool)
-            .rev()
-            .find_map(|rule| rule.cost)?
-            .0
-            .into()
+        Some(self.last(tool, |rule| rule.cost)?.0)
     }
 
     /// Returns false if no call of a tool is sent again after its server was lost, whatever the
@@ -577,7 +589,7 @@ impl GatewayPolicy {
                 .category
                 .map(|category| category == Category::Retrieval))
         };
-        self.rules_of(tool).rev().find_map(says).unwrap_or(true)
+        self.last(tool, says).unwrap_or(true)
     }
 
     /// Returns the patterns of rules that match none of these tools.
@@ -616,14 +628,6 @@ impl GatewayPolicy {
         own.unwrap_or(self.file.limits.deadline).0
     }
 
-    /// Returns the time limit of a server's connection and of its calls. No rule of a tool is cut
-    /// by it.
-    pub(crate) fn timeout_of(&self, server: &str) -> Duration {
-        let of_rules = self.file.tools.iter().filter_map(|rule| rule.timeout);
-        let longest = of_rules.map(|time| time.0).max().unwrap_or_default();
-        self.server_timeout(server).max(longest)
-    }
-
     /// Returns the prefix of a server's tools. Returns `None` for a server without a prefix.
     pub(crate) fn prefix_of(&self, server: &str) -> Option<String> {
         let own = self.server(server).and_then(|rule| rule.prefix.clone());
@@ -648,29 +652,6 @@ impl ToolRule {
                 })
             }
         }
-    }
-
-    fn apply(&self, tool: &FunctionTool) -> FunctionTool {
-        let mut tool = tool.clone();
-        if let Some(timeout) = self.timeout {
-            tool = tool.timeout(timeout.0);
-        }
-        if let Some(calls) = self.max_calls {
-            tool = tool.max_calls(calls.get());
-        }
-        if let Some(characters) = self.max_output {
-            tool = tool.max_output(characters.get());
-        }
-        if let Some(category) = self.category {
-            tool = tool.category(category);
-        }
-        if let Some(modes) = self.modes {
-            tool = tool.modes(modes.modes());
-        }
-        if self.sequential == Some(true) {
-            tool = tool.sequential();
-        }
-        tool
     }
 }
 

@@ -271,7 +271,7 @@ pub(crate) struct PinSettings {
 }
 
 /// The table `redaction`: rules beside the default ones.
-#[derive(Clone, Default, Deserialize)]
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub(crate) struct RedactionSettings {
     pub(crate) keys: Vec<String>,
@@ -494,11 +494,6 @@ impl PolicyFile {
         }
     }
 
-    /// Returns true if calls have prices.
-    pub(crate) fn has_costs(&self) -> bool {
-        self.tools.iter().any(|rule| rule.cost.is_some())
-    }
-
     /// Returns the tables and keys that differ and that a running gateway does not change.
     pub(crate) fn changed(&self, new: &Self) -> Vec<&'static str> {
         macro_rules! differing {
@@ -529,8 +524,11 @@ impl PolicyFile {
             limits.max_sessions,
             limits.max_sessions_per_client,
         ];
-        let costs = ("tools.cost", self.has_costs() != new.has_costs());
-        let changed = differing.into_iter().chain([costs]);
+        // The exporter and the inspector have the rules of the start, and calls the new ones.
+        let has_own_rules = self.otel.is_some() || self.inspector.is_some();
+        let is_redacted_anew = has_own_rules && self.redaction != new.redaction;
+        let redaction = ("redaction", is_redacted_anew);
+        let changed = differing.into_iter().chain([redaction]);
         changed
             .filter(|(_, differs)| *differs)
             .map(|(name, _)| name)

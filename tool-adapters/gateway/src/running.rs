@@ -241,8 +241,8 @@ impl Gateway {
     }
 
     /// Opens the file of the audit log again, after it was rotated.
-    pub async fn reopen_audit(&self) {
-        self.0.audit.reopen().await;
+    pub fn reopen_audit(&self) {
+        self.0.audit.reopen();
     }
 
     /// Lets running calls finish for `limits.drain`, and begins no others. From now on `/readyz`
@@ -561,11 +561,9 @@ async fn runtime(policy: &GatewayPolicy, audit: &Arc<Audit>) -> Result<Runtime, 
     let tools = ToolContext::builder()
         .build()
         .map_err(|error| start(&error))?;
-    let mut builder = Runtime::builder(tools).policy(policy.session.clone());
-    let audited = &policy.file.audit;
-    if audited.file.is_some() || audited.postgres.is_some() || policy.file.has_costs() {
-        builder = builder.hook(GatewayHook(Arc::clone(audit)));
-    }
+    let mut builder = Runtime::builder(tools)
+        .policy(policy.session.clone())
+        .hook(GatewayHook(Arc::clone(audit)));
     let sessions = &policy.file.sessions;
     if let Some(key) = &sessions.signing_key {
         builder = builder.signing_key(*key.0);

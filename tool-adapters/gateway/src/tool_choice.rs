@@ -4,7 +4,7 @@
 use crate::document::Fields;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tool_core::text::matches_wildcards;
+use tool_core::text::matches_tool;
 
 /// The members that name tools which are left out. Clients differ.
 const OFF: [&str; 9] = [
@@ -195,14 +195,4 @@ impl ApprovedTools {
             .find(|(_, patterns)| approves(patterns))
             .map(|(member, _)| *member)
     }
-}
-
-/// Returns the name of a tool that clients see, which has no `:` and `/`.
-pub(crate) fn shown_name(tool: &str) -> String {
-    tool.replace([':', '/'], "_")
-}
-
-/// Returns true if a pattern matches the name of a tool, or the one that clients see.
-pub(crate) fn matches_tool(pattern: &str, tool: &str) -> bool {
-    matches_wildcards(pattern, tool) || matches_wildcards(pattern, &shown_name(tool))
 }

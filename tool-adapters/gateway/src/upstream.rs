@@ -3,6 +3,7 @@
 use crate::config::{ServerEntry, Target};
 use crate::policy::GatewayPolicy;
 use crate::policy_file::{EgressRules, NetworkSettings, ServerRule};
+use crate::tool_choice::ApprovedTools;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,11 +33,16 @@ pub(crate) struct Route {
     network: NetworkSettings,
 }
 
+/// The time for connecting to a server and reading its lists, for which no policy sets another. A call has the deadline of its
+/// own rules.
+const CONNECTING: Duration = Duration::from_secs(30);
+
 impl Route {
-    pub(crate) fn new(entry: ServerEntry, policy: &GatewayPolicy) -> Self {
+    pub(crate) fn new(mut entry: ServerEntry, policy: &GatewayPolicy) -> Self {
         let rule = policy.file.servers.get(&entry.name);
         let mut rule = rule.cloned().unwrap_or_default();
         // These hold for calls, so the connection stays when they change.
+        entry.approved = ApprovedTools::default();
         rule.auto_approve = false;
         rule.rate = None;
         rule.max_concurrent = None;
@@ -44,7 +50,7 @@ impl Route {
         let pins = policy.file.pins.clone().unwrap_or_default();
         Self {
             prefix: policy.prefix_of(&entry.name),
-            timeout: policy.timeout_of(&entry.name),
+            timeout: rule.timeout.map_or(CONNECTING, |time| time.0),
             pinned_only: rule.pinned_only.unwrap_or(pins.pinned_only),
             pins: pins.file,
             rule,

@@ -5,7 +5,7 @@ use crate::call::{Mode, Modes};
 use crate::describe::search::ToolIndex;
 use crate::registry::ToolContext;
 use crate::session::metrics::ContextMetrics;
-use crate::text::matches_wildcards;
+use crate::text::matches_tool;
 use crate::tool::{FunctionTool, ToolDefinition};
 use std::sync::OnceLock;
 
@@ -122,7 +122,7 @@ impl ToolSearch {
     fn is_always_declared(&self, name: &str) -> bool {
         self.always
             .iter()
-            .any(|pattern| matches_wildcards(pattern, name))
+            .any(|pattern| matches_tool(pattern, name))
     }
 }
 
@@ -277,6 +277,13 @@ mod tests {
             found.add(indices, *turn, *is_call, keep);
         }
         found.indices()
+    }
+
+    #[test]
+    fn a_tool_is_always_declared_by_the_name_that_clients_see() {
+        let search = ToolSearch::over_tools(1).always(["gh_create_*"]);
+        assert!(search.is_always_declared("gh_create:issue"));
+        assert!(!search.is_always_declared("gh:delete"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use crate::session::circuit_breaker::CircuitBreaker;
 use crate::session::party::Party;
-use crate::text::matches_wildcards;
+use crate::text::{matches_tool, matches_wildcards};
 use crate::tool::ToolDefinition;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,13 +63,6 @@ impl LimitScope {
             Self::Principal => Some(Party::Principal(principal)),
         }
     }
-}
-
-/// Returns true if a pattern matches the name of a tool, or the one that clients of a gateway see,
-/// which has no `:` and `/`.
-fn matches_tool(pattern: &str, name: &str) -> bool {
-    matches_wildcards(pattern, name)
-        || (name.contains([':', '/']) && matches_wildcards(pattern, &name.replace([':', '/'], "_")))
 }
 
 /// A number of calls in a time.

@@ -276,3 +276,28 @@ async fn no_call_runs_without_a_required_record() {
     );
     assert_eq!(folder.notes("one").len(), before);
 }
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_rotation_ends_the_failure_of_the_earlier_file() {
+    let folder = Folder::new("[audit]\nfile = 'audit.jsonl'\nrequired = true");
+    let log = folder.path("audit.jsonl");
+    std::os::unix::fs::symlink("/dev/full", &log).expect("a link");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    client.call("one_write", json!({"text": "first"})).await;
+    until(async || client.call("one_write", json!({"text": "next"})).await.1).await;
+
+    // As logrotate does: the path has a new file before the gateway is told.
+    let new = folder.path("new.jsonl");
+    std::fs::write(&new, "").expect("a file");
+    std::fs::rename(&new, &log).expect("renamed");
+    gateway.reopen_audit();
+    until(async || !client.call("one_write", json!({"text": "again"})).await.1).await;
+    gateway.close().await;
+    let records = records(&folder);
+    assert_eq!(
+        records[0]["arguments"], r#"{"text":"first"}"#,
+        "{records:?}"
+    );
+}

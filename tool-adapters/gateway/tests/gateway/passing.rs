@@ -730,9 +730,8 @@ async fn an_unlisted_resource_is_read_where_the_policy_allows_it() {
     }
 }
 
-// T30
-#[tokio::test]
-async fn a_link_is_read_at_the_server_that_has_sent_it() {
+/// Starts two servers, each with a tool whose result has a link, behind a gateway with a policy.
+async fn linking_servers(policy: &str) -> (Folder, Vec<HttpServer>) {
     let link = |uri: &str| {
         json!({"content": [{"type": "resource_link", "uri": uri, "name": "a"}]}).to_string()
     };
@@ -749,8 +748,29 @@ async fn a_link_is_read_at_the_server_that_has_sent_it() {
         servers.insert(name.to_owned(), json!({"url": server.url}));
         got.push(server);
     }
-    let folder = Folder::new("[egress]\nprivate = ['127.0.0.1']\n[audit]\nfile = 'audit.jsonl'");
+    let folder = Folder::new(&format!("[egress]\nprivate = ['127.0.0.1']\n{policy}"));
     folder.servers(&servers.into());
+    (folder, got)
+}
+
+// T30
+#[tokio::test]
+async fn a_link_is_read_from_its_server_without_an_audit_log() {
+    let (folder, got) = linking_servers("").await;
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    client.call("two_look", json!({})).await;
+    let answer = client
+        .request("resources/read", json!({"uri": "a:linked"}))
+        .await;
+    assert_eq!(answer["result"]["contents"][0]["text"], "two", "{answer}");
+    assert!(got[0].got("resources/read").is_empty());
+}
+
+// T30
+#[tokio::test]
+async fn a_link_is_read_at_the_server_that_has_sent_it() {
+    let (folder, got) = linking_servers("[audit]\nfile = 'audit.jsonl'").await;
     let gateway = folder.open().await;
     let mut client = Client::connect(&gateway).await;
     let mut read = async |uri: &str| {

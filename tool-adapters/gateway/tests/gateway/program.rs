@@ -529,7 +529,9 @@ fn check_prints_the_tools_and_what_holds_for_them() {
     assert!(output.status.success(), "{text}");
     assert!(text.contains("one: connected\n"), "{text}");
     assert!(
-        text.contains("  one_write (action, confirm, max_calls 2, timeout 30s, rate 5/60s)\n"),
+        text.contains(
+            "  one_write (action, confirm, max_calls 2 a turn, timeout 30s, rate 5/60s)\n"
+        ),
         "{text}"
     );
     assert!(

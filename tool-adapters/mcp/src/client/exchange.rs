@@ -97,6 +97,16 @@ impl Exchange<'_> {
         }
     }
 
+    /// Returns the time for which a server has to keep a task: until the run's deadline, in whole seconds, or the client's
+    /// time limit without one.
+    fn task_time(&self) -> Duration {
+        let Some(deadline) = self.ctx.deadline() else {
+            return self.remote.options.timeout;
+        };
+        let left = Instant::from_std(deadline).saturating_duration_since(Instant::now());
+        Duration::from_secs(left.as_secs().saturating_add(1))
+    }
+
     /// Waits until the time of the run is over. It goes on while the user is asked.
     async fn deadline(&self) {
         let began = Instant::now();
@@ -220,7 +230,7 @@ impl Exchange<'_> {
         params: &CallToolRequestParams,
     ) -> Result<ServerResult, ServiceError> {
         let options = &self.remote.options;
-        let begin = tasks::begin(&connection.peer, params, options.timeout);
+        let begin = tasks::begin(&connection.peer, params, self.task_time());
         let mut task = match self.attend(connection.routes.enter(), pin!(begin)).await? {
             Ok(task) => task,
             Err(answer) => return Ok(answer),
