@@ -1,6 +1,6 @@
 //! Google Calendar as tools. Start with `toolset.rs`, which the model sees, and `api.rs`, which calls Google.
 //!
-//! `cargo run --example calendar` needs no network and no account: `server.rs` replaces Google.
+//! `cargo run -p example-calendar --example calendar` needs no network and no account: `server.rs` replaces Google.
 
 mod api;
 mod config;
@@ -20,7 +20,7 @@ use tool_core::{Configure, RunContext, ToolContext};
 use toolset::GoogleCalendar;
 
 const USAGE: &str = "\
-usage: cargo run --example calendar [-- FILE]
+usage: cargo run -p example-calendar --example calendar [-- FILE]
 
 Prints the tools as a model sees them, makes the calls of FILE, and prints the envelope of each, one a line.
 

@@ -148,12 +148,12 @@ fn packages_depend_only_on_those_below() {
     }
 }
 
-/// Returns the number of crates that `tool-core` brings into a program.
-fn crates(features: &[&str]) -> usize {
+/// Returns the number of crates that a package brings into a program.
+fn crates(package: &str, features: &[&str]) -> usize {
     let tree = [
         "tree",
         "--package",
-        "tool-core",
+        package,
         "--edges",
         "normal,build",
         "--prefix",
@@ -172,20 +172,33 @@ fn crates(features: &[&str]) -> usize {
         .lines()
         .filter(|line| !line.is_empty())
         .collect::<HashSet<_>>();
-    // `tool-core` itself is not counted.
+    // The package itself is not counted.
     crates.len().saturating_sub(1)
 }
 
 #[test]
 fn a_program_with_default_features_has_80_crates_at_most() {
-    let crates = crates(&[]);
+    let crates = crates("tool-core", &[]);
     assert!((20..=80).contains(&crates), "{crates}");
 }
 
 #[test]
 fn a_program_without_features_has_60_crates_at_most() {
-    let crates = crates(&["--no-default-features"]);
+    let crates = crates("tool-core", &["--no-default-features"]);
     assert!((20..=60).contains(&crates), "{crates}");
+}
+
+/// Without a package, cargo unites the features that the tests of all packages need, and builds twice as many.
+#[test]
+fn first_program_of_readme_has_180_crates_at_most() {
+    let readme = fs::read_to_string(super::root().join("README.md")).expect("the README");
+    let command = readme
+        .lines()
+        .find_map(|line| line.strip_prefix("$ cargo run -p "))
+        .expect("a command that names its package");
+    let package = command.split(' ').next().expect("a package");
+    let crates = crates(package, &[]);
+    assert!((20..=180).contains(&crates), "{package}: {crates}");
 }
 
 /// Returns the text of a file, or of a folder's modules, without tests, which read and write golden files.
