@@ -6,7 +6,7 @@ use syn::Item;
 use crate::attr::agent::AgentOptions;
 use crate::attr::grammar::from_call;
 use crate::attr::tool::ItemKind;
-use crate::attr::tool::ToolOptions;
+use crate::attr::tool::ItemOptions;
 use crate::attr::toolset::ToolsetOptions;
 use crate::errors::Errors;
 use crate::expand::{body, items};
@@ -47,7 +47,7 @@ pub(crate) fn resource(args: TokenStream, item: &TokenStream) -> TokenStream {
 
 fn function(kind: ItemKind, args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
-    let options = ToolOptions::parse(kind, &from_call(kind.name(), args), &mut errors);
+    let options = ItemOptions::parse(kind, &from_call(kind.name(), args), &mut errors);
     let parsed = syn::parse2::<FunctionItem>(item.clone())
         .map_err(|error| misplaced_function(kind, item, error));
     let Some(function) = errors.take(parsed) else {

@@ -154,7 +154,7 @@ impl Route {
     }
 }
 
-/// The state of a server.
+/// The state of the connection to a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Health {
     #[default]
@@ -177,12 +177,7 @@ impl Health {
     }
 }
 
-/// Returns the error of the login at a server, while there is no token to send.
-fn login_failure(toolset: &ImportedToolset) -> Option<ImportError> {
-    toolset.login_failure()
-}
-
-/// The state of a server.
+/// A server, as the host of the gateway sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerStatus {
@@ -442,7 +437,7 @@ impl Watched<'_> {
         let Some(toolset) = state.inner.lock().toolset.clone() else {
             return;
         };
-        if !toolset.is_connected() || login_failure(&toolset).is_some() {
+        if !toolset.is_connected() || toolset.login_failure().is_some() {
             return self.connect_again(&toolset, state, changed).await;
         }
         if self.since.elapsed() < Self::PAUSE {
@@ -559,7 +554,7 @@ impl Watched<'_> {
                 self.subscribe(state).await;
             }
             Err(error) => {
-                state.note_failure(server, &login_failure(toolset).unwrap_or(error));
+                state.note_failure(server, &toolset.login_failure().unwrap_or(error));
                 self.backoff.pause().await;
             }
         }

@@ -1,7 +1,7 @@
 //! The message in the body of an error of a model's server.
 
 use serde_json::Value;
-use tool_core::ErrorKind;
+use tool_core::{ErrorKind, ToolError};
 
 /// Returns the kind of an error by the code that a provider gives it. `None` if the code does not
 /// tell.
@@ -41,6 +41,23 @@ pub fn is_used_up(body: &[u8]) -> bool {
 /// Returns true if another attempt may succeed after a status, as the providers' own libraries have it.
 pub const fn is_worth_a_retry(status: u16) -> bool {
     matches!(status, 408 | 409 | 429 | 500..)
+}
+
+/// Returns the error that a status other than 2xx stands for.
+pub fn error_of_status(status: u16, message: String, can_retry: bool) -> ToolError {
+    let error = match status {
+        401 | 403 => ToolError::auth(message),
+        429 => ToolError::rate_limit(message),
+        _ if can_retry => ToolError::transient(message),
+        _ => ToolError::permanent(message),
+    };
+    error.retryable(can_retry)
+}
+
+/// Returns the status that the code of an error in a stream is, if it is one.
+pub fn status_of_code(code: &str) -> Option<u16> {
+    let status = code.parse().ok()?;
+    (100..600).contains(&status).then_some(status)
 }
 
 /// Returns the message in an error's body, in any of the providers' forms.

@@ -1,7 +1,9 @@
 //! The span of a request that another client sends to a model, with what the bytes of its answer tell.
 
 use crate::api_key::log_excerpt;
-use crate::error_body::{error_message, kind_of_code};
+use crate::error_body::{
+    error_message, error_of_status, is_worth_a_retry, kind_of_code, status_of_code,
+};
 use crate::observer::Observer;
 use tool_adapters_providers::ProtocolError;
 use tool_core::trace::{self, SpanHandle, SpanKind, WithSpan};
@@ -136,12 +138,7 @@ pub fn refused(status: u16, body: &[u8]) -> ToolError {
     if !details.is_empty() {
         message = format!("{message}: {}", log_excerpt(&details, None));
     }
-    match status {
-        401 | 403 => ToolError::auth(message),
-        429 => ToolError::rate_limit(message),
-        408 | 409 | 500.. => ToolError::transient(message),
-        _ => ToolError::permanent(message),
-    }
+    error_of_status(status, message, is_worth_a_retry(status))
 }
 
 /// Returns the error of an answer with an error inside.
@@ -151,6 +148,9 @@ fn failed_answer(error: &ProtocolError) -> ToolError {
         return ToolError::transient(message);
     };
     let code = code.as_deref().unwrap_or_default().to_ascii_lowercase();
+    if let Some(status) = status_of_code(&code) {
+        return error_of_status(status, message, is_worth_a_retry(status));
+    }
     let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
     let is_permanent = has(&["invalid", "not_found", "unsupported"]);
     match kind_of_code(&code) {

@@ -28,7 +28,7 @@ pub enum QuotaExceeded {
 /// The amounts that are taken.
 pub type Quota<K> = Mutex<Taken<K>>;
 
-/// The memory that clients hold at the moment.
+/// What clients hold at the moment: bytes, connections, sessions or subscriptions.
 #[derive(Debug)]
 pub struct Taken<K> {
     all: usize,

@@ -100,7 +100,7 @@ pub use tool_core::session::{AgentEvent, AgentStream, Decision};
 use crate::agent_models::{AgentModel, place_of_model};
 use crate::conversation_log::ConversationLog;
 use crate::history_keeper::HistoryKeeper;
-use crate::host_text::join_instructions;
+use crate::instructions::join_instructions;
 use crate::recording_steps::{NextTurn, RecordingSteps};
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -720,34 +720,18 @@ impl<M: Model> AgentLoop<M> {
     }
 
     async fn reply(&mut self, options: ReplyOptions<'_>, events: Option<EventSender>) -> Reply {
-        let handoffs = self.handoffs.as_ref();
-        let mut model = self.interrupt.wrap(InterruptibleParts {
-            model: &mut self.model,
-            models: &mut self.models,
-            handoffs,
-            keeper: &mut self.keeper,
-            instructions: &self.instructions,
-        });
-        let session = &self.session;
         let options = match events {
             Some(events) => options.events(events),
             None => options,
         };
-        let options = match handoffs {
-            Some(handoffs) => options.handoffs(handoffs),
-            None => options,
-        };
-        let options = match &mut self.log {
-            Some(log) => options.log(log),
-            None => options,
-        };
-        let options = match &self.steps {
-            Some(steps) => options.steps(&*steps.0),
-            None => options,
-        };
-        let mut reply = session
-            .reply_with_options(&mut model, &mut self.history, options)
-            .await;
+        let OpenReply {
+            mut model,
+            session,
+            history,
+            options,
+        } = self.open_reply(options);
+        let replying = session.reply_with_options(&mut model, history, options);
+        let mut reply = replying.await;
         model.note_interruption(&mut reply);
         reply
     }
@@ -760,33 +744,43 @@ impl<M: Model> AgentLoop<M> {
     where
         T: DeserializeOwned + JsonSchema + Send + 'static,
     {
+        let OpenReply {
+            mut model,
+            session,
+            history,
+            options,
+        } = self.open_reply(ReplyOptions::new(message));
+        let replying = session.reply_typed_with_options(&mut model, history, options, answer);
+        let mut replied = replying.await;
+        model.note_interruption(reply_of(&mut replied));
+        replied
+    }
+
+    /// Gives a reply the agents, the log and the engine of the conversation.
+    fn open_reply<'a>(&'a mut self, mut options: ReplyOptions<'a>) -> OpenReply<'a, M> {
         let handoffs = self.handoffs.as_ref();
-        let mut model = self.interrupt.wrap(InterruptibleParts {
+        let model = self.interrupt.wrap(InterruptibleParts {
             model: &mut self.model,
             models: &mut self.models,
             handoffs,
             keeper: &mut self.keeper,
             instructions: &self.instructions,
         });
-        let session = &self.session;
-        let options = ReplyOptions::new(message);
-        let options = match handoffs {
-            Some(handoffs) => options.handoffs(handoffs),
-            None => options,
-        };
-        let options = match &mut self.log {
-            Some(log) => options.log(log),
-            None => options,
-        };
-        let options = match &self.steps {
-            Some(steps) => options.steps(&*steps.0),
-            None => options,
-        };
-        let mut replied = session
-            .reply_typed_with_options(&mut model, &mut self.history, options, answer)
-            .await;
-        model.note_interruption(reply_of(&mut replied));
-        replied
+        if let Some(handoffs) = handoffs {
+            options = options.handoffs(handoffs);
+        }
+        if let Some(log) = &mut self.log {
+            options = options.log(log);
+        }
+        if let Some(steps) = &self.steps {
+            options = options.steps(&*steps.0);
+        }
+        OpenReply {
+            model,
+            session: &self.session,
+            history: &mut self.history,
+            options,
+        }
     }
 
     /// Carries out a decision, and adds its outcome to the history.
@@ -1004,6 +998,14 @@ impl InterruptHandle {
             initial,
         }
     }
+}
+
+/// What a reply is made with.
+struct OpenReply<'a, M> {
+    model: InterruptibleModel<'a, M>,
+    session: &'a Session,
+    history: &'a mut History,
+    options: ReplyOptions<'a>,
 }
 
 /// The parts of an agent that take part in a step.

@@ -558,7 +558,7 @@ mod tests {
         let error = reply.error.as_ref().expect("the engine's error");
         assert_eq!(error.message, "the workflow was cancelled");
         assert_eq!(reply.confirmations().count(), 1, "the call waits on");
-        assert_eq!(host.stored().await, stored, "nothing is told to the model");
+        assert_eq!(host.stored().await, stored, "the model learns nothing");
     }
 
     // M35

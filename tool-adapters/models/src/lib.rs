@@ -7,8 +7,7 @@
 //!
 //! [`engines`] is what the packages of engines for durable execution share.
 //!
-//! Begin with [`agent`] for a conversation that calls tools, and with [`http::HttpModel`] for the
-//! way of a request.
+//! Begin with [`agent`] for a conversation that calls tools, and with [`http::HttpModel`] for a request and its answer.
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
@@ -22,9 +21,9 @@ mod conversation_log;
 mod durable_agent;
 pub mod engines;
 mod history_keeper;
-mod host_text;
 #[cfg(feature = "http")]
 pub mod http;
+mod instructions;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod model_access;
 mod open_agent_error;

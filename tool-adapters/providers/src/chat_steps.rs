@@ -7,17 +7,13 @@ use crate::hosts::Host;
 use crate::part_form::{PartForm, write_content};
 use crate::request::Request;
 use crate::result_files::FilesOfResults;
-use crate::turns::{CONTINUE, OPENING, begin_of_turn};
+use crate::turns::{ACKNOWLEDGEMENT, CONTINUE, OPENING, begin_of_turn};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use tool_core::call::ModelResult;
 use tool_core::session::Message;
 use tool_core::{Content, ToolCall};
-
-/// The model's text between results and the user's next message, for servers that refuse the one
-/// right after the other.
-const ACKNOWLEDGEMENT: &str = "I see.";
 
 /// A provider's form of messages. The images and files of results follow them in a message of the
 /// user.

@@ -20,6 +20,10 @@ pub const OPENING: &str = "The conversation begins.";
 /// for the beginning of the answer, or refuse it.
 pub const CONTINUE: &str = "Go on.";
 
+/// The model's text between results and the user's next message, for servers that refuse the one
+/// right after the other.
+pub(crate) const ACKNOWLEDGEMENT: &str = "I see.";
+
 /// The item of a raw turn that the provider refused. The turn is left out of later requests.
 pub const REFUSED_TURN: &str = "refused_turn";
 

@@ -170,7 +170,7 @@ pub(crate) async fn reply<M: Model>(
         events,
         is_entering,
         first_choice,
-        interruptions: session.running.epoch(),
+        interruptions: session.running.interruptions(),
         max_steps: session.policy().max_tool_steps,
         declared: DeclaredTools::new(session, is_entering, form.as_deref(), handoffs),
         handoffs,
@@ -772,7 +772,7 @@ struct RecordedAnswer {
 }
 
 fn is_interrupted(session: &SessionInner, interruptions: u64) -> bool {
-    session.running.epoch() != interruptions
+    session.running.interruptions() != interruptions
 }
 
 /// Returns a step of the model that is this text.

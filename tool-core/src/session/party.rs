@@ -42,12 +42,13 @@ impl<'a> Party<'a> {
         }
     }
 
-    /// Returns the calls of the party, as refusals of limits name them to the model.
-    pub(crate) fn calls(self) -> String {
+    /// Returns so many calls of the party, as refusals of limits name them to the model.
+    pub(crate) fn calls(self, number: u32) -> String {
         let words = self.words();
+        let calls = if number == 1 { "call" } else { "calls" };
         match self {
-            Self::Tool(_) | Self::Upstream(_) => format!("calls of {words}"),
-            Self::Principal(_) => format!("calls for {words}"),
+            Self::Tool(_) | Self::Upstream(_) => format!("{number} {calls} of {words}"),
+            Self::Principal(_) => format!("{number} {calls} for {words}"),
         }
     }
 
@@ -75,6 +76,12 @@ impl<'a> Party<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_single_call_is_named_as_one() {
+        assert_eq!(Party::Tool("a").calls(1), "1 call of `a`");
+        assert_eq!(Party::Principal("a").calls(2), "2 calls for this user");
+    }
 
     #[test]
     fn keys_of_long_names_are_short_and_distinct() {

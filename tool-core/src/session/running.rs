@@ -54,13 +54,18 @@ impl RunningCalls {
     /// Returns the number of interruptions so far. A call reads it when it begins, and passes it to
     /// [`enter`](Self::enter).
     #[inline]
-    pub(crate) fn epoch(&self) -> u64 {
+    pub(crate) fn interruptions(&self) -> u64 {
         self.interruptions.load(Ordering::Acquire)
     }
 
     /// Lists a call.
-    pub(crate) fn enter(&self, call: RunningCall, epoch: u64) -> RunningGuard<'_> {
-        self.push(&mut self.calls.lock(), call, Vec::new(), epoch)
+    pub(crate) fn enter(&self, call: RunningCall, interruptions_before: u64) -> RunningGuard<'_> {
+        self.push(
+            &mut self.calls.lock(),
+            call,
+            Vec::new(),
+            interruptions_before,
+        )
     }
 
     /// Lists a call of a tool that minds duplicates, or returns the conflict with a running call.
@@ -68,7 +73,7 @@ impl RunningCalls {
         &self,
         call: RunningCall,
         confirmed: bool,
-        epoch: u64,
+        interruptions_before: u64,
     ) -> Result<RunningGuard<'_>, ToolError> {
         let mut calls = self.calls.lock();
         let (tool, definition) = (&call.tool, call.tool.definition());
@@ -98,7 +103,7 @@ impl RunningCalls {
                 }
             }
         }
-        Ok(self.push(&mut calls, call, replaces, epoch))
+        Ok(self.push(&mut calls, call, replaces, interruptions_before))
     }
 
     fn push(
@@ -106,9 +111,10 @@ impl RunningCalls {
         calls: &mut Vec<RunningCall>,
         mut call: RunningCall,
         replaces: Vec<CancellationToken>,
-        epoch: u64,
+        interruptions_before: u64,
     ) -> RunningGuard<'_> {
-        if self.epoch() != epoch && (call.is_interruptible() || self.closed.load(Ordering::Acquire))
+        if self.interruptions() != interruptions_before
+            && (call.is_interruptible() || self.closed.load(Ordering::Acquire))
         {
             call.token.cancel();
         }

@@ -8,8 +8,8 @@ use syn::{Attribute, Error, Expr, ExprLit, Lit, LitStr, Path, Result, Token, tok
 
 use super::bounds::Number;
 use super::grammar::{
-    NumberGrammar, PROMPT, RESOURCE, TOOL, TOOL_NUMBERS, TOOL_TIMES, choice, crate_path, flag,
-    has_value, invalid_value, ungrouped, value,
+    AttributeGrammar, NumberGrammar, PROMPT, RESOURCE, TOOL, TOOL_NUMBERS, TOOL_TIMES, choice,
+    crate_path, flag, has_value, invalid_value, ungrouped, value,
 };
 use crate::errors::Errors;
 use crate::tokens::{compact, mentions};
@@ -35,17 +35,22 @@ impl ItemKind {
     }
 
     /// Returns the attribute as users write it.
-    pub(crate) const fn shown(self) -> &'static str {
+    pub(crate) fn shown(self) -> &'static str {
+        self.grammar().shown
+    }
+
+    fn grammar(self) -> &'static AttributeGrammar {
         match self {
-            Self::Tool => "#[tool]",
-            Self::Prompt => "#[prompt]",
-            Self::Resource => "#[resource]",
+            Self::Tool => &TOOL,
+            Self::Prompt => &PROMPT,
+            Self::Resource => &RESOURCE,
         }
     }
 }
 
+/// The options of a tool, a prompt or a resource, as they are written.
 #[derive(Default)]
-pub(crate) struct ToolOptions {
+pub(crate) struct ItemOptions {
     pub(crate) name: Option<LitStr>,
     pub(crate) title: Option<LitStr>,
     pub(crate) description: Option<Expr>,
@@ -108,17 +113,13 @@ pub(crate) enum Confirm {
     Instance(Expr),
 }
 
-impl ToolOptions {
+impl ItemOptions {
     pub(crate) fn parse(kind: ItemKind, attr: &Attribute, errors: &mut Errors) -> Self {
         let mut options = Self::default();
-        let grammar = match kind {
-            ItemKind::Tool => &TOOL,
-            ItemKind::Prompt => &PROMPT,
-            ItemKind::Resource => &RESOURCE,
-        };
-        grammar.read(attr, &mut Vec::new(), errors, |key, meta| {
-            options.one(key, meta)
-        });
+        kind.grammar()
+            .read(attr, &mut Vec::new(), errors, |key, meta| {
+                options.one(key, meta)
+            });
         options
     }
 

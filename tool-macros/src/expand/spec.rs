@@ -7,7 +7,7 @@ use syn::{ReturnType, Type};
 use super::expansion::{ToolExpansion, text, unsuffixed};
 use super::{value, wrapper};
 use crate::attr::tool::ItemKind;
-use crate::attr::tool::{Confirm, Modes, ToolOptions};
+use crate::attr::tool::{Confirm, ItemOptions, Modes};
 use crate::model::parameter::DefaultValue;
 use crate::model::passing::ungrouped_type;
 use crate::model::toolset::Parameter;
@@ -121,7 +121,7 @@ pub(super) fn source_location(line: u32, path: &str) -> TokenStream {
 }
 
 fn options(expansion: &ToolExpansion) -> TokenStream {
-    let options: &ToolOptions = &expansion.tool.options;
+    let options: &ItemOptions = &expansion.tool.options;
     let title = options.title.as_ref().map(|title| quote!(.title(#title)));
     let times = options.times.iter().map(|time| {
         let name = generated(time.name);
@@ -149,7 +149,7 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
 }
 
 /// Writes the options that are variants of an enum.
-fn choices(options: &ToolOptions) -> TokenStream {
+fn choices(options: &ItemOptions) -> TokenStream {
     let chosen = [
         ("category", "Category", options.category),
         ("on_duplicate", "OnDuplicate", options.on_duplicate),

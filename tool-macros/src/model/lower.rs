@@ -11,7 +11,7 @@ use super::toolset::{AgentAttribute, Parameter, SpannedName, Tool, Toolset};
 use crate::attr::agent::{AgentOptions, is_agent};
 use crate::attr::grammar::is;
 use crate::attr::tool::ItemKind;
-use crate::attr::tool::ToolOptions;
+use crate::attr::tool::ItemOptions;
 use crate::attr::toolset::ToolsetOptions;
 use crate::docs::{self, DocArgument, DocComment};
 use crate::errors::Errors;
@@ -94,7 +94,7 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a FunctionItem, error
                 ),
             );
         }
-        let options = ToolOptions::parse(kind, first, errors);
+        let options = ItemOptions::parse(kind, first, errors);
         let krate = toolset.options.krate.as_ref();
         toolset
             .tools
@@ -131,7 +131,7 @@ fn toolset_name(block: &ImplBlock, options: &ToolsetOptions) -> SpannedName {
 pub(crate) fn tool<'a>(
     kind: ItemKind,
     function: &'a FunctionItem,
-    options: ToolOptions,
+    options: ItemOptions,
     krate: Option<&Path>,
     errors: &mut Errors,
 ) -> Tool<'a> {
@@ -179,7 +179,7 @@ fn agent<'a>(
     })
 }
 
-fn description(options: &ToolOptions, docs: &DocComment) -> Option<ModelText> {
+fn description(options: &ItemOptions, docs: &DocComment) -> Option<ModelText> {
     let explicit = options.description.clone().map(model_text);
     explicit.or_else(|| ModelText::of_docs(&docs.description, "\n"))
 }

@@ -5,7 +5,7 @@ use syn::{Attribute, Type};
 
 use super::parameter::{Argument, ModelText};
 use crate::attr::agent::AgentOptions;
-use crate::attr::tool::{ItemKind, ToolOptions};
+use crate::attr::tool::{ItemKind, ItemOptions};
 use crate::attr::toolset::ToolsetOptions;
 use crate::docs::DocArgument;
 use crate::input::{FunctionItem, ImplBlock};
@@ -31,7 +31,7 @@ pub(crate) struct Toolset<'a> {
 pub(crate) struct Tool<'a> {
     pub(crate) kind: ItemKind,
     pub(crate) function: &'a FunctionItem,
-    pub(crate) options: ToolOptions,
+    pub(crate) options: ItemOptions,
     pub(crate) name: SpannedName,
     pub(crate) description: Option<ModelText>,
     pub(crate) returns: Option<ModelText>,

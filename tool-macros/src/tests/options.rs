@@ -7,15 +7,15 @@ use crate::attr::arg::{ArgOptions, Constraint, DefaultOption, Literal};
 use crate::attr::bounds::Number::{Float, Int};
 use crate::attr::grammar::{TOOL, TOOL_NUMBERS, TOOL_TIMES};
 use crate::attr::tool::ItemKind;
-use crate::attr::tool::{Confirm, Modes, ToolOptions, milliseconds};
+use crate::attr::tool::{Confirm, ItemOptions, Modes, milliseconds};
 use crate::attr::toolset::{PartOption, PrefixOption, ToolsetOptions};
 use crate::driver;
 use crate::errors::Errors;
 use crate::expand::value::literal_json;
 
-fn tool(attr: &syn::Attribute) -> ToolOptions {
+fn tool(attr: &syn::Attribute) -> ItemOptions {
     let mut errors = Errors::default();
-    let options = ToolOptions::parse(ItemKind::Tool, attr, &mut errors);
+    let options = ItemOptions::parse(ItemKind::Tool, attr, &mut errors);
     assert!(errors.into_tokens().is_none());
     options
 }
@@ -311,7 +311,7 @@ fn accepts_patterns_with_brackets_in_classes() {
 #[test]
 fn reports_errors_after_an_unknown_option() {
     let mut errors = Errors::default();
-    ToolOptions::parse(
+    ItemOptions::parse(
         ItemKind::Tool,
         &parse_quote!(#[tool(nam = f(1, 2), timeout = "soon", blu, category = 3)]),
         &mut errors,

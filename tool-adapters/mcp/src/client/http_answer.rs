@@ -3,7 +3,7 @@
 //! rmcp's client reads JSON as each type of answer in turn, and does not tell the size of an answer
 //! that is too long.
 
-use crate::client::answer::{MAX_MESSAGE, too_long, too_many_values};
+use crate::client::answer::{MAX_MESSAGE, too_long};
 use futures_util::StreamExt;
 use futures_util::stream::{BoxStream, poll_fn as poll_fn_stream};
 use hyper::Response;
@@ -23,7 +23,6 @@ use std::task::{Poll, ready};
 use tokio::task::consume_budget;
 use tokio::task::coop::poll_proceed;
 use tokio_util::bytes::Bytes;
-use tool_adapters_providers::framing::frame::is_too_large_to_parse;
 
 /// Maximum number of bytes of the body of a refusal.
 const MAX_REFUSAL: usize = 64 << 10;
@@ -116,7 +115,6 @@ pub(crate) async fn read(
     let session = header(HEADER_SESSION_ID).map(str::to_owned);
     if is_json {
         return Ok(match body(response, MAX_MESSAGE).await? {
-            Ok(text) if is_too_large_to_parse(&text) => Posted::Failed(too_many_values()),
             Ok(text) => Posted::Text(text, session),
             Err(size) => Posted::Failed(too_long(size)),
         });

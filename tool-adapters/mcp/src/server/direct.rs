@@ -33,7 +33,6 @@ use rmcp::{ErrorData, RoleServer};
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tool_adapters_http::quota::Share;
 use tool_core::ToolResponse;
 use tool_core::trace::{self, DistributedContext};
@@ -123,8 +122,13 @@ pub(crate) async fn answer(
     let attributes = || connection.attributes(&request.id, Some(revision), Some(parts));
     let parent = connection.parent(&request.meta);
     let response = held.response(parent, attributes).await;
+    let is_cancelled = under_way.is_some_and(|call| call.is_cancelled());
+    if is_cancelled && response.is_none() {
+        // The call is held until its record is written.
+        return Some(end_without_answer());
+    }
     let mut call = held.call.take()?;
-    if under_way.is_some_and(|call| call.is_cancelled()) {
+    if is_cancelled {
         return Some(end_without_answer());
     }
     if let Some(response) = response {
@@ -273,20 +277,15 @@ impl HeldCall<'_> {
 
 impl Drop for HeldCall<'_> {
     fn drop(&mut self) {
-        let Some(mut call) = self.call.take() else {
+        let Some(call) = self.call.take() else {
             return;
         };
         if self.ends_with_client {
             call.cancel();
         }
-        if let Ok(runtime) = Handle::try_current() {
-            let under_way = self.under_way.cloned();
-            let buffered = Arc::clone(self.buffered);
-            runtime.spawn(async move {
-                call.asking.step().await;
-                drop((under_way, buffered));
-            });
-        }
+        let under_way = self.under_way.cloned();
+        let buffered = Arc::clone(self.buffered);
+        call.end_alone((under_way, buffered));
     }
 }
 

@@ -16,6 +16,7 @@ use rmcp::{ErrorData, RoleServer};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::time::sleep;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::{CancellationToken, ErrorKind, Session, ToolCall, ToolResponse};
@@ -39,19 +40,41 @@ pub(crate) struct OngoingCall {
 
 /// A call that has begun, in the extensions of its request.
 #[derive(Clone)]
-pub(crate) struct Begun(Arc<Mutex<Option<OngoingCall>>>);
+pub(crate) struct Begun(Arc<BegunCall>);
+
+struct BegunCall(Mutex<Option<OngoingCall>>);
+
+impl Drop for BegunCall {
+    fn drop(&mut self) {
+        // No handler took it over, as its client or its session has gone. Its record is written nevertheless.
+        if let Some(call) = self.0.get_mut().take() {
+            call.cancel();
+            call.end_alone(());
+        }
+    }
+}
 
 impl OngoingCall {
     /// Returns the call as an extension of its request, for the handler that takes it over.
     pub(crate) fn hand_over(self) -> Begun {
-        Begun(Arc::new(Mutex::new(Some(self))))
+        Begun(Arc::new(BegunCall(Mutex::new(Some(self)))))
+    }
+
+    /// Lets the call end in a task of its own, which holds something until then.
+    pub(crate) fn end_alone(mut self, held: impl Send + 'static) {
+        if let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(async move {
+                self.asking.step().await;
+                drop(held);
+            });
+        }
     }
 
     /// Takes over the call that a request has begun, if it has.
     pub(crate) fn taken_over(context: &ServerContext) -> Option<Self> {
         let of_http = || http_parts(context).and_then(|parts| parts.extensions.get::<Begun>());
         let begun = context.extensions.get::<Begun>().or_else(of_http);
-        begun?.0.lock().take()
+        begun?.0.0.lock().take()
     }
 
     /// Makes a call of a listed tool, which ends when its token is cancelled.

@@ -11,9 +11,12 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
+use tokio::time::sleep;
 use tool_adapters::mcp::Server;
+use tool_core::session::HookedCall;
 use tool_core::{
     Category, FunctionTool, Policy, RawTool, RunContext, Runtime, ToolContext, ToolError,
+    ToolResponse,
 };
 use tower::ServiceExt;
 
@@ -334,6 +337,30 @@ async fn a_cancelled_short_wait_has_no_answer() {
 }
 
 #[tokio::test]
+async fn a_cancelled_call_reaches_the_end_of_its_hooks() {
+    let (gate, tools) = Gate::new();
+    let ended = Arc::new(AtomicUsize::new(0));
+    let of_hook = Arc::clone(&ended);
+    // It ends after the second in which an answer may come without a stream.
+    let record = async move |_: HookedCall<'_>, _: &mut ToolResponse| {
+        sleep(Duration::from_millis(800)).await;
+        of_hook.fetch_add(1, Ordering::Relaxed);
+    };
+    let runtime = Runtime::builder(tools).after(record).build();
+    let server = Server::new(runtime.expect("a runtime"));
+    let client = session(&serve(&server).await).await;
+    let sent = gate
+        .start(&client, &call("wait", &json!({}), &json!({})))
+        .await;
+    sleep(Duration::from_millis(500)).await;
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    client.post(&cancel).await;
+    until(async || ended.load(Ordering::Relaxed) == 1).await;
+    drop(sent);
+}
+
+#[tokio::test]
 async fn a_call_in_a_session_outlives_its_connection() {
     let (gate, tools) = Gate::new();
     let client = session(&serve(&Server::from_tools(tools).expect("a server")).await).await;
@@ -491,7 +518,7 @@ async fn calls_with_pauses(idle: Duration, pause: impl Fn(u64) -> Duration) -> [
             .await
             .expect("a body");
         answered[usize::from(String::from_utf8_lossy(&body).contains("isError\":true"))] += 1;
-        tokio::time::sleep(pause(at)).await;
+        sleep(pause(at)).await;
     }
     answered
 }

@@ -6,7 +6,8 @@ use std::error::Error;
 use std::time::Duration;
 use tool_adapters_http::api_key::{ApiKey, excerpt};
 use tool_adapters_http::error_body::{
-    USED_UP, error_message, is_used_up, is_worth_a_retry, kind_of_code,
+    USED_UP, error_message, error_of_status, is_used_up, is_worth_a_retry, kind_of_code,
+    status_of_code,
 };
 use tool_adapters_http::retry_after::delay_of_error;
 use tool_adapters_providers::ProtocolError;
@@ -141,15 +142,10 @@ impl RequestFailure {
     /// Makes the failure that a status stands for.
     fn of_status(status: u16, message: String, retry: RetryAdvice) -> Self {
         let message = with_delay(message, retry);
-        let error = match status {
-            401 | 403 => ToolError::auth(message),
-            429 => ToolError::rate_limit(message),
-            _ if retry == RetryAdvice::Never => ToolError::permanent(message),
-            _ => ToolError::transient(message),
-        };
+        let error = error_of_status(status, message, retry != RetryAdvice::Never);
         Self {
             status: Some(status),
-            ..Self::new(error.retryable(retry != RetryAdvice::Never), retry)
+            ..Self::new(error, retry)
         }
     }
 
@@ -241,12 +237,6 @@ fn retry_advice(
         return RetryAdvice::Never;
     }
     delay_of_error(status, headers, body, message).map_or(RetryAdvice::Backoff, RetryAdvice::After)
-}
-
-/// Returns the status that the code of an error in a stream is, if it is one.
-fn status_of_code(code: &str) -> Option<u16> {
-    let status = code.parse().ok()?;
-    (100..600).contains(&status).then_some(status)
 }
 
 fn describe_redirect(headers: &HeaderMap) -> String {

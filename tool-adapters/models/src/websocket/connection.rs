@@ -24,7 +24,9 @@ use tokio_tungstenite::{
 };
 use tool_adapters_http::api_key::{ApiKey, excerpt};
 use tool_adapters_http::base_url::{PathChange, host, path_to_api, with_scheme};
-use tool_adapters_http::error_body::{error_message, is_used_up, is_worth_a_retry};
+use tool_adapters_http::error_body::{
+    error_message, error_of_status, is_used_up, is_worth_a_retry,
+};
 use tool_adapters_http::retry_after::delay_of_error;
 use tool_adapters_providers::Provider;
 use tool_adapters_providers::hosted::percent_encode;
@@ -243,13 +245,11 @@ fn handshake_error(error: &Error, hidden: &ApiKey) -> ToolError {
         status.as_u16(),
         excerpt(&details, Some(hidden))
     );
-    let can_retry = is_worth_a_retry(status.as_u16()) && !is_used_up(body);
-    let error = match status.as_u16() {
-        401 | 403 => ToolError::auth(message),
-        429 if can_retry => ToolError::rate_limit(message),
-        _ if can_retry => ToolError::transient(message),
-        _ => ToolError::permanent(message),
-    };
+    let can_retry = is_worth_a_retry(status.as_u16());
+    if is_used_up(body) {
+        return ToolError::permanent(message);
+    }
+    let error = error_of_status(status.as_u16(), message, can_retry);
     let asked = delay_of_error(status, response.headers(), body, &details);
     match asked.filter(|_| can_retry) {
         Some(delay) => error.retry_after(delay),

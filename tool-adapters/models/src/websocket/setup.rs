@@ -1,6 +1,6 @@
 //! The facts that a provider is set up with: instructions, tools and settings.
 
-use crate::host_text::join_instructions;
+use crate::instructions::join_instructions;
 use crate::websocket::model::{LiveModel, live_api};
 use serde_json::{Map, Value};
 use tool_adapters_providers::{Declarations, Protocol, Request, declare_tools};

@@ -6,7 +6,7 @@ use crate::hosts::Host;
 use crate::message_parts::MediaPart;
 use crate::part_form::{PartForm, write_result_parts};
 use crate::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools};
-use crate::turns::{self, ChatTurn, TurnForm, exact_json};
+use crate::turns::{self, ACKNOWLEDGEMENT, ChatTurn, TurnForm, exact_json};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use tool_core::call::ModelResult;
@@ -192,7 +192,7 @@ impl TurnForm for ConverseTurns {
         let takes_both = ["anthropic.", "claude", "nova"]
             .iter()
             .any(|name| model.contains(name));
-        (!takes_both).then_some("I see.")
+        (!takes_both).then_some(ACKNOWLEDGEMENT)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::structured::StructuredOutput;
 /// OpenAI refuses members that it does not know:
 /// `Unknown parameter: 'messages[1].reasoning_content'`. Its reasoning models refuse `max_tokens`:
 /// `Use 'max_completion_tokens' instead`.
-const OPENAI: HostRules = HostRules {
+const OPENAI_RULES: HostRules = HostRules {
     members: Some(&[]),
     token_limit: TokenLimit::MaxCompletionTokens,
     result_parts: true,
@@ -19,12 +19,12 @@ const OPENAI: HostRules = HostRules {
 
 /// ai.google.dev, "Thought signatures": 400 without `extra_content.google.thought_signature` at the
 /// first call of a step. Calls of other models have a constant instead.
-const GOOGLE: HostRules = HostRules {
+const GOOGLE_RULES: HostRules = HostRules {
     needs_signature: true,
     ..HostRules::DEFAULT
 };
 
-const MISTRAL: HostRules = HostRules {
+const MISTRAL_RULES: HostRules = HostRules {
     accepted: Some(&MISTRAL_ACCEPTED),
     ..HostRules::MISTRAL
 };
@@ -34,21 +34,21 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     KnownHost {
         path: &["v1"],
         structured_output: StructuredOutput::BesideTools,
-        rules: OPENAI,
+        rules: OPENAI_RULES,
         ..KnownHost::at("api.openai.com")
     },
     // The same API (learn.microsoft.com, "Azure OpenAI reasoning models": `max_completion_tokens`).
     KnownHost {
         structured_output: StructuredOutput::BesideTools,
-        rules: OPENAI,
+        rules: OPENAI_RULES,
         ..KnownHost::at("openai.azure.com")
     },
     KnownHost {
-        rules: OPENAI,
+        rules: OPENAI_RULES,
         ..KnownHost::at("cognitiveservices.azure.com")
     },
     KnownHost {
-        rules: OPENAI,
+        rules: OPENAI_RULES,
         ..KnownHost::at("azure-api.net")
     },
     // Models of many companies, most of them OpenAI's.
@@ -151,20 +151,20 @@ pub(crate) const KNOWN_HOSTS: &[KnownHost] = &[
     KnownHost {
         path: &["v1beta", "openai"],
         structured_output: StructuredOutput::WithoutTools,
-        rules: GOOGLE,
+        rules: GOOGLE_RULES,
         ..KnownHost::at("generativelanguage.googleapis.com")
     },
     KnownHost {
-        rules: GOOGLE,
+        rules: GOOGLE_RULES,
         ..KnownHost::at("googleapis.com")
     },
     KnownHost {
         path: &["v1"],
-        rules: MISTRAL,
+        rules: MISTRAL_RULES,
         ..KnownHost::at("api.mistral.ai")
     },
     KnownHost {
-        rules: MISTRAL,
+        rules: MISTRAL_RULES,
         ..KnownHost::at("mistral.ai")
     },
     // openrouter.ai, "Reasoning Tokens": `reasoning` and `reasoning_details` go back unmodified.
@@ -290,8 +290,11 @@ mod tests {
     #[test]
     fn hosts_are_found_by_domain() {
         let rules = |url| Host::at(Provider::OpenAiChat, url).rules;
-        assert_eq!(rules("https://eu.api.openai.com/v1"), OPENAI);
-        assert_eq!(rules("https://team.openai.azure.com:443/openai/v1"), OPENAI);
+        assert_eq!(rules("https://eu.api.openai.com/v1"), OPENAI_RULES);
+        assert_eq!(
+            rules("https://team.openai.azure.com:443/openai/v1"),
+            OPENAI_RULES
+        );
         assert!(rules("https://us-central1-aiplatform.googleapis.com/v1/x").needs_signature);
         assert_eq!(
             rules("https://notapi.openai.com.example"),

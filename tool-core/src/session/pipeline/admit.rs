@@ -144,7 +144,10 @@ impl<'a> AdmissionGate<'a> {
     pub(crate) fn list_for_retry(&self, text: &str) -> RunningGuard<'a> {
         let fingerprint = self.call.fingerprint(text).fast();
         let running = self.call.running_call(Some(fingerprint));
-        self.call.session.running.enter(running, self.call.epoch)
+        self.call
+            .session
+            .running
+            .enter(running, self.call.interruptions_before)
     }
 
     /// Keeps the call listed until its tool starts again, if its tool minds duplicates.
@@ -442,7 +445,11 @@ impl<'a> AdmissionGate<'a> {
             // An approval covers the call as it was requested.
             let confirmed = state.confirm_duplicate || call.request.approval().is_some();
             let running = call.running_call(Some(arguments.fast()));
-            state.running = Some(call.session.running.claim(running, confirmed, call.epoch)?);
+            state.running = Some(call.session.running.claim(
+                running,
+                confirmed,
+                call.interruptions_before,
+            )?);
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ pub(crate) async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolR
     if session.runtime.drain.is_on() && session.refuses_calls(call.depth()) {
         return Box::pin(without_tool::draining(session, &call, began)).await;
     }
-    let epoch = session.running.epoch();
+    let interruptions_before = session.running.interruptions();
     let Some((index, tool)) = session.find_tool(call.name()) else {
         return Box::pin(without_tool::unknown(session, &call, began)).await;
     };
@@ -87,7 +87,7 @@ pub(crate) async fn govern(session: &Arc<SessionInner>, call: ToolCall) -> ToolR
         ctx,
         request: call,
         began,
-        epoch,
+        interruptions_before,
         meter,
         progress: OnceLock::new(),
         has_run: AtomicBool::new(false),

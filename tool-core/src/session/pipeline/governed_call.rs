@@ -39,7 +39,7 @@ pub(crate) struct GovernedCall<'a> {
     pub(crate) request: &'a ToolCall,
     pub(crate) began: CallInstant,
     /// The session's interruptions before the call began.
-    pub(crate) epoch: u64,
+    pub(crate) interruptions_before: u64,
     /// The meter of a call under caps.
     pub(crate) meter: Option<Arc<CallMeter>>,
     /// The progress of a call whose tool takes no context, as a stream reports its items.
@@ -198,7 +198,7 @@ impl<'a> GovernedCall<'a> {
     pub(crate) fn list(&self) -> RunningGuard<'a> {
         self.session
             .running
-            .enter(self.running_call(None), self.epoch)
+            .enter(self.running_call(None), self.interruptions_before)
     }
 
     /// Returns the call's entry among the running calls. The fingerprint is given for tools that
@@ -217,7 +217,8 @@ impl<'a> GovernedCall<'a> {
     /// Checks that neither the session was interrupted nor the call cancelled while it waited to
     /// run.
     pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
-        let is_wanted = self.session.running.epoch() == self.epoch && !self.request.is_cancelled();
+        let is_wanted = self.session.running.interruptions() == self.interruptions_before
+            && !self.request.is_cancelled();
         if is_wanted {
             Ok(())
         } else {

@@ -141,17 +141,24 @@ pub(crate) fn refused(limits: &[CallLimit<'_>], refusal: PermitRefusal) -> ToolE
     } = refusal;
     let refusing = limits.get(index);
     let limit = refusing.map(|refusing| &refusing.limit);
-    let calls = refusing.map_or_else(|| "calls".to_owned(), |refusing| refusing.party.calls());
+    let calls = |number: u32| {
+        let named = refusing.map(|refusing| refusing.party.calls(number));
+        named.unwrap_or_else(|| format!("{number} calls"))
+    };
     let problem = match by {
-        PermitLimit::Rate => {
-            let rate = limit.and_then(|limit| limit.rate);
-            let figures = rate.map(|rate| format!("{} {calls} in {:?}", rate.calls, rate.per));
-            let figures = figures.unwrap_or(calls);
-            format!("rate limit reached: at most {figures} may run")
-        }
+        PermitLimit::Rate => match limit.and_then(|limit| limit.rate) {
+            Some(rate) => {
+                let most = calls(rate.calls);
+                format!(
+                    "rate limit reached: at most {most} in {:?} may run",
+                    rate.per
+                )
+            }
+            None => "rate limit reached".to_owned(),
+        },
         PermitLimit::Concurrent => {
-            let most = limit.and_then(|limit| limit.concurrent).unwrap_or_default();
-            format!("too many calls at once: at most {most} {calls} may run at the same time")
+            let most = calls(limit.and_then(|limit| limit.concurrent).unwrap_or_default());
+            format!("too many calls at once: at most {most} may run at the same time")
         }
     };
     let message = format!(

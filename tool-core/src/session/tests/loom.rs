@@ -368,7 +368,7 @@ fn an_interruption_cancels_a_call_that_enters_meanwhile() {
     let tool = tool();
     check(move || {
         let (tool, running) = (tool.clone(), running());
-        let epoch = running.epoch();
+        let interruptions_before = running.interruptions();
         let tokens = race(2, move |number| match number {
             0 => {
                 running.interrupt();
@@ -377,7 +377,7 @@ fn an_interruption_cancels_a_call_that_enters_meanwhile() {
             _ => {
                 let guard = running.enter(
                     RunningCall::new(&"call".into(), &tool, None, None, None),
-                    epoch,
+                    interruptions_before,
                 );
                 let token = guard.token.clone();
                 // The call is still listed when the interruption comes.
@@ -400,7 +400,7 @@ fn the_end_cancels_an_uninterruptible_call_that_enters_meanwhile() {
     let tool = tool();
     check(move || {
         let (tool, running) = (tool.clone(), running());
-        let epoch = running.epoch();
+        let interruptions_before = running.interruptions();
         let tokens = race(2, move |number| match number {
             0 => {
                 running.cancel_all();
@@ -411,7 +411,7 @@ fn the_end_cancels_an_uninterruptible_call_that_enters_meanwhile() {
                 scope.uninterruptible.store(true, Ordering::Relaxed);
                 let guard = running.enter(
                     RunningCall::new(&"call".into(), &tool, Some(&scope), None, None),
-                    epoch,
+                    interruptions_before,
                 );
                 let token = guard.token.clone();
                 std::mem::forget(guard);

@@ -1,4 +1,4 @@
-//! The instructions of the host, and the decisions of people.
+//! The instructions of the host, beside those about the tools.
 
 use std::borrow::Cow;
 
