@@ -73,10 +73,8 @@ fn sentence_end(text: &str) -> usize {
         .filter(|(_, c)| matches!(c, '.' | '!' | '?' | '。'))
     {
         let end = at + stop.len_utf8();
-        let (before, after) = (
-            text.get(..end).unwrap_or_default(),
-            text.get(end..).unwrap_or_default(),
-        );
+        let before = text.get(..end).unwrap_or_default();
+        let after = text.get(end..).unwrap_or_default();
         let next = after.trim_start().chars().next();
         let continues = next.is_some_and(char::is_lowercase)
             || (stop != '。' && !after.starts_with([' ', '\t']));

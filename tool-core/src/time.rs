@@ -39,7 +39,8 @@ pub fn whole_milliseconds(time: Duration) -> u64 {
 
 /// Returns the milliseconds of a time as a text says them: `800`, or `0.5`.
 pub(crate) fn milliseconds(time: Duration) -> String {
-    let (whole, micros) = (time.as_millis(), time.subsec_micros() % 1_000);
+    let whole = time.as_millis();
+    let micros = time.subsec_micros() % 1_000;
     if micros == 0 {
         whole.to_string()
     } else {

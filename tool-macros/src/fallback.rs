@@ -34,7 +34,9 @@ fn stub(toolset: &Toolset) -> Option<TokenStream> {
         return None;
     }
     let scope = ItemScope::of_block(toolset.block, toolset.options.krate.as_ref());
-    let (self_ty, generics, clause) = (&scope.self_ty, scope.declared(), scope.where_clause());
+    let self_ty = &scope.self_ty;
+    let generics = scope.declared();
+    let clause = scope.where_clause();
     let items = match &toolset.options.part {
         Some(PartOption::Unnamed(_)) => return None,
         Some(PartOption::Named(name)) => {

@@ -97,7 +97,8 @@ fn member(input: ParseStream) -> Result<ImplMember> {
             Err(error) => return Ok(ImplMember::Broken(up_to_braces(input)?, error)),
         }
     }
-    let (ahead, mut tokens) = (input.fork(), TokenStream::new());
+    let ahead = input.fork();
+    let mut tokens = TokenStream::new();
     if ahead.parse::<ImplItem>().is_ok() {
         while input.cursor() != ahead.cursor() {
             tokens.extend([input.parse::<TokenTree>()?]);

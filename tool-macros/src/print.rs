@@ -29,7 +29,8 @@ impl ImplBlock {
             },
             other => other.to_token_stream(),
         });
-        let (head, braces) = (&self.head, regrouped(&self.braces, quote!(#(#members)*)));
+        let head = &self.head;
+        let braces = regrouped(&self.braces, quote!(#(#members)*));
         quote!(#head #braces)
     }
 }
@@ -70,7 +71,9 @@ impl FunctionItem {
             .iter()
             .filter(|attr| !is_consumed(attr))
             .filter(is_kept);
-        let (vis, defaultness, sig) = (&self.vis, &self.defaultness, stripped(&self.sig));
+        let vis = &self.vis;
+        let defaultness = &self.defaultness;
+        let sig = stripped(&self.sig);
         quote!(#(#attrs)* #vis #defaultness #sig)
     }
 }

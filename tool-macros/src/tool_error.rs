@@ -29,7 +29,8 @@ struct ToolErrorOptions {
 
 impl ToolErrorOptions {
     fn parse(attrs: &[Attribute], errors: &mut Errors) -> Self {
-        let (mut options, mut seen) = (Self::default(), Vec::new());
+        let mut options = Self::default();
+        let mut seen = Vec::new();
         for attr in attrs.iter().filter(|attr| is(attr, "tool_error")) {
             TOOL_ERROR.read(attr, &mut seen, errors, |key, meta| {
                 match key {
@@ -78,7 +79,9 @@ pub(crate) fn derive(item: TokenStream) -> TokenStream {
         Item::Struct(item) => {
             let options = ToolErrorOptions::parse(&item.attrs, &mut errors);
             refuse_on_fields(&item.fields, &mut errors);
-            let (ident, generics, krate) = (&item.ident, &item.generics, options.krate.clone());
+            let ident = &item.ident;
+            let generics = &item.generics;
+            let krate = options.krate.clone();
             Some(ErrorItem {
                 ident,
                 generics,
@@ -156,7 +159,8 @@ enum ErrorShape<'a> {
 /// }
 /// ```
 fn expand(error: &ErrorItem) -> TokenStream {
-    let (message, ident) = (generated("__message"), error.ident);
+    let message = generated("__message");
+    let ident = error.ident;
     let body = match &error.shape {
         ErrorShape::Struct(options) => constructed(options),
         ErrorShape::Enum(variants) => {
@@ -173,7 +177,8 @@ fn expand(error: &ErrorItem) -> TokenStream {
 
 /// Writes the impl around the body.
 fn implementation(error: &ErrorItem, body: &TokenStream, place: Span) -> TokenStream {
-    let (ident, span) = (error.ident, Span::mixed_site());
+    let ident = error.ident;
+    let span = Span::mixed_site();
     let (generics, applied, clause) = error.generics.split_for_impl();
     let predicates = clause
         .map(|clause| &clause.predicates)
@@ -198,10 +203,8 @@ fn implementation(error: &ErrorItem, body: &TokenStream, place: Span) -> TokenSt
 
 /// Expands to: `__tool::ToolError::rate_limit(__message).retryable(true)`
 fn constructed(options: &ToolErrorOptions) -> TokenStream {
-    let (kind, message) = (
-        generated(options.kind.unwrap_or("permanent")),
-        generated("__message"),
-    );
+    let kind = generated(options.kind.unwrap_or("permanent"));
+    let message = generated("__message");
     let retryable = options.retryable.map(|set| quote!(.retryable(#set)));
     let partial = options
         .partial_side_effects

@@ -15,7 +15,9 @@ use crate::tokens::{generated, located, mentions};
 /// Expands to:
 /// `#[derive(tool_core::serde::Serialize, ..)] #[serde(crate = "..")] #[schemars(crate = "..")] struct ..`
 pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
-    let (mut errors, mut krate, mut is_input) = (Errors::default(), None, false);
+    let mut errors = Errors::default();
+    let mut krate = None;
+    let mut is_input = false;
     TOOL_TYPE.read(
         &from_call("tool_type", args),
         &mut Vec::new(),
@@ -67,7 +69,8 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
     let krate = krate_path(krate.as_ref());
     let foreign_schemas = foreign_schemas(&item, &krate);
     let path = krate.to_string().replace(' ', "");
-    let (serde, schemars) = (format!("{path}::serde"), format!("{path}::schemars"));
+    let serde = format!("{path}::serde");
+    let schemars = format!("{path}::schemars");
     let span = Span::mixed_site();
     let serialize = (!is_input).then(|| quote_spanned!(span=> #krate::serde::Serialize,));
     // The derives are also beside errors, so that no other errors follow from a type that lacks its

@@ -25,7 +25,8 @@ pub(crate) fn variables(text: &str) -> Result<Vec<String>, String> {
     if !is_scheme {
         return Err("it begins with no scheme, such as `notes://`".to_owned());
     }
-    let (mut names, mut literal) = (Vec::<String>::new(), start);
+    let mut names = Vec::<String>::new();
+    let mut literal = start;
     loop {
         if literal.contains('}') {
             return Err("a `}` has no `{` before it".to_owned());

@@ -43,7 +43,10 @@ pub(crate) async fn call_batch(
     } else {
         Path::new("standard input")
     };
-    let (mut line, mut number, mut calls, mut failed) = (Vec::new(), 0_u64, 0_u64, 0_u64);
+    let mut line = Vec::new();
+    let mut number = 0_u64;
+    let mut calls = 0_u64;
+    let mut failed = 0_u64;
     io.progress.begin();
     loop {
         let input = file.as_mut().map_or(&mut *io.input, |file| file);

@@ -58,7 +58,8 @@ async fn call_one(
     let mut call = ToolCall::new("call_1", name, arguments);
     let latest = Arc::new(Mutex::new(name.to_owned()));
     if io.progress.enabled {
-        let (shown, name) = (Arc::clone(&latest), name.to_owned());
+        let shown = Arc::clone(&latest);
+        let name = name.to_owned();
         call = call.on_update(move |update| {
             let percent = update
                 .fraction

@@ -86,7 +86,8 @@ mod tests {
     async fn prints_the_address_of_the_page_and_serves_it() {
         let tools = ToolContext::builder().build().expect("sound");
         let (sender, mut receiver) = unbounded_channel();
-        let (mut output, mut errors) = (SharedOutput(sender), Vec::new());
+        let mut output = SharedOutput(sender);
+        let mut errors = Vec::new();
         let mut input = &b""[..];
         let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
         tokio::select! {
@@ -101,7 +102,8 @@ mod tests {
     #[tokio::test]
     async fn other_machines_cannot_reach_the_page() {
         let tools = ToolContext::builder().build().expect("sound");
-        let (mut output, mut errors) = (Vec::new(), Vec::new());
+        let mut output = Vec::new();
+        let mut errors = Vec::new();
         let mut input = &b""[..];
         let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
         let status = run(

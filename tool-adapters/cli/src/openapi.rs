@@ -83,10 +83,8 @@ fn print_json(
             "reason": refused.reason.to_string(),
         })
     });
-    let (tools, refused) = (
-        tools.collect::<Vec<Value>>(),
-        refused.collect::<Vec<Value>>(),
-    );
+    let tools = tools.collect::<Vec<Value>>();
+    let refused = refused.collect::<Vec<Value>>();
     io.print_json(&json!({"tools": tools, "refused": refused}))?;
     Ok(CommandStatus::Success)
 }

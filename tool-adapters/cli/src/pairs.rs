@@ -64,7 +64,8 @@ impl Members {
 /// `A.B=VALUE` sets the member `B` of `A`, unless the tool has a parameter `A.B`.
 pub(crate) fn read_pairs(pairs: &[String], schema: &Value) -> Result<String, CommandError> {
     let schema = ParameterSchema::new(schema);
-    let (mut members, mut problems) = (Members::default(), Vec::new());
+    let mut members = Members::default();
+    let mut problems = Vec::new();
     for pair in pairs {
         if let Err(problem) = add_pair(&mut members, pair, &schema) {
             problems.push(problem);

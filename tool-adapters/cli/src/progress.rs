@@ -40,10 +40,8 @@ impl ProgressLine {
         let Some(began) = self.began.filter(|_| self.enabled) else {
             return;
         };
-        let (now, due) = (
-            Instant::now(),
-            self.last.map_or(began + FIRST, |last| last + INTERVAL),
-        );
+        let now = Instant::now();
+        let due = self.last.map_or(began + FIRST, |last| last + INTERVAL);
         if now < due {
             return;
         }

@@ -263,7 +263,9 @@ fn wrap(line: &str, width: usize) -> Vec<String> {
     if line.width() <= width {
         return vec![line.to_owned()];
     }
-    let (mut lines, mut current, mut used) = (Vec::new(), String::new(), 0);
+    let mut lines = Vec::new();
+    let mut current = String::new();
+    let mut used = 0;
     for word in line.split_whitespace() {
         if used > 0 && used + 1 + word.width() > width {
             lines.push(std::mem::take(&mut current));

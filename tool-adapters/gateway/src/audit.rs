@@ -143,7 +143,8 @@ impl Audit {
     /// Opens the log.
     pub(crate) async fn open(settings: &AuditSettings) -> Result<Self, String> {
         let state = Arc::<AuditState>::default();
-        let (mut queue, mut writer) = (None, None);
+        let mut queue = None;
+        let mut writer = None;
         if settings.file.is_some() || settings.postgres.is_some() {
             let thread = WriterThread::start()?;
             let opened = settings.clone();
@@ -300,11 +301,9 @@ impl Audit {
     }
 
     fn record(&self, call: &HookedCall<'_>, response: &ToolResponse) -> NewRecord {
-        let (error, meta, of) = (
-            response.error(),
-            response.meta(),
-            (call.session, call.principal, call.turn),
-        );
+        let error = response.error();
+        let meta = response.meta();
+        let of = (call.session, call.principal, call.turn);
         let mut new = self.unanswered(of, RequestKind::Call, call.tool.name(), call.arguments);
         new.record.time = began(meta.duration());
         // Its server may be gone from the view by now.

@@ -257,7 +257,10 @@ mod tests {
             .and_then(|()| full.set_nonblocking(true))
             .expect("set");
         let mut sinks = sinks(folder.path(), File::from(OwnedFd::from(full)));
-        let (records, mut done, mut text, mut failures) = (records(2_000), 0, Vec::new(), 0);
+        let records = records(2_000);
+        let mut done = 0;
+        let mut text = Vec::new();
+        let mut failures = 0;
         while sinks.write(&records, &mut done).await.is_err() {
             failures += 1;
             assert!(failures < 1_000, "no write ends");

@@ -412,10 +412,8 @@ async fn log_in(settings: Settings, server: &str) -> Result<ExitCode, Failure> {
         .servers
         .into_iter()
         .map(|entry| Route::new(entry, &policy));
-    let (route, name) = (
-        routes.find(|route| route.entry.name == server),
-        escape_invisible(server),
-    );
+    let route = routes.find(|route| route.entry.name == server);
+    let name = escape_invisible(server);
     let login = route.and_then(|mut route| route.rule.oauth.take().map(|login| (route, login)));
     let Some((mut route, mut login)) = login.filter(|(_, login)| login.needs_person()) else {
         let expected = "expected a server that has `oauth` in the policy, without `machine`";
@@ -459,7 +457,8 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     futures_util::future::join_all(upstreams.iter().map(Upstream::settled)).await;
     let offered =
         offer(&upstreams, &policy, None).map_err(|errors| Failure::Other(messages(&errors)))?;
-    let (mut text, mut code) = (String::new(), ExitCode::SUCCESS);
+    let mut text = String::new();
+    let mut code = ExitCode::SUCCESS;
     for upstream in &upstreams {
         let name = escape_invisible(&upstream.route.entry.name);
         match upstream.health() {
@@ -520,7 +519,8 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
         let server = offered.servers.get(tool.name());
         let server = server.map_or("", |server| &**server);
         if let Some(arguments) = policy.missing_arguments(tool, server) {
-            let (tool, arguments) = (tool.name(), arguments.join("`, `"));
+            let tool = tool.name();
+            let arguments = arguments.join("`, `");
             _ = writeln!(
                 text,
                 "warning: `confirm_if` confirms no call of `{tool}`, which has no argument `{arguments}`"

@@ -28,7 +28,8 @@ pub(crate) struct ServerEntry {
 
 impl ServerEntry {
     pub(crate) fn new(name: impl Into<String>, target: Target) -> Self {
-        let (tools, approved) = (ToolChoice::default(), ApprovedTools::default());
+        let tools = ToolChoice::default();
+        let approved = ApprovedTools::default();
         Self {
             name: name.into(),
             place: String::new(),

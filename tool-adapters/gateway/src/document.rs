@@ -257,7 +257,8 @@ impl<'a> Fields<'a> {
     }
 
     pub(crate) fn table(&mut self, name: &'static str) -> Option<Fields<'a>> {
-        let (value, place) = (self.take(name)?, self.place(name));
+        let value = self.take(name)?;
+        let place = self.place(name);
         Fields::new(value, place, self.problems, self.expand)
     }
 

@@ -66,7 +66,8 @@ const MAX_FILE: u64 = 4 << 20;
 impl GatewayFiles {
     /// Reads the files.
     pub(crate) async fn read(&self) -> Result<Texts, GatewayError> {
-        let (mut problems, mut texts) = (Vec::new(), [String::new(), String::new()]);
+        let mut problems = Vec::new();
+        let mut texts = [String::new(), String::new()];
         for (text, path) in texts
             .iter_mut()
             .zip([Some(&self.config), self.policy.as_ref()])

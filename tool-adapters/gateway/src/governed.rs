@@ -157,10 +157,8 @@ pub(crate) fn offer(
             resource.only(move |uri| policy.allows_uri(uri))
         };
         sources.push((Arc::clone(&imported), quarantined));
-        let (prompts, resources) = (
-            own_prompts,
-            own_resources.into_iter().map(only_allowed).collect(),
-        );
+        let prompts = own_prompts;
+        let resources = own_resources.into_iter().map(only_allowed).collect();
         let server = server.to_string();
         toolsets.push(Arc::new(GovernedToolset {
             server,

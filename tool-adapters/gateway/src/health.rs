@@ -49,7 +49,8 @@ impl Gateway {
 
 /// Returns the routes. `/metrics` needs the token of `admin.token`, if there is one.
 fn router(gateway: &Arc<GatewayInner>) -> Router {
-    let (http, admin) = (&gateway.started.http, &gateway.started.admin);
+    let http = &gateway.started.http;
+    let admin = &gateway.started.admin;
     let access = AccessRules {
         hosts: http.hosts.clone(),
         origins: http.origins.clone(),
@@ -71,14 +72,16 @@ fn router(gateway: &Arc<GatewayInner>) -> Router {
 
 /// Binds an address for the routes alone.
 async fn bind(gateway: &Arc<GatewayInner>, address: SocketAddr) -> io::Result<BoundServer> {
-    let (http, admin) = (&gateway.started.http, &gateway.started.admin);
+    let http = &gateway.started.http;
+    let admin = &gateway.started.admin;
     let token = admin.token.as_ref().map(|token| BearerToken::new(token));
     let access = AccessRules {
         hosts: http.hosts.clone(),
         token,
         ..AccessRules::default()
     };
-    let (stop, limits) = (CancellationToken::new(), HttpLimits::default());
+    let stop = CancellationToken::new();
+    let limits = HttpLimits::default();
     access
         .bind(address, router(gateway), "/readyz", stop, limits, None)
         .await

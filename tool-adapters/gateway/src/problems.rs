@@ -146,7 +146,8 @@ impl Problems {
     pub(crate) fn split(self) -> (Vec<String>, Vec<String>) {
         let mut found = self.found.into_inner();
         found.sort_by_key(|finding| finding.position);
-        let (mut problems, mut warnings) = (Vec::new(), Vec::new());
+        let mut problems = Vec::new();
+        let mut warnings = Vec::new();
         for finding in found {
             let texts = if finding.is_warning {
                 &mut warnings

@@ -153,10 +153,8 @@ impl Gateway {
             stop,
         }));
         let inner = &gateway.0;
-        let (watching, mut watched) = (
-            Arc::downgrade(inner),
-            inner.server.changes().watched().start(),
-        );
+        let watching = Arc::downgrade(inner);
+        let mut watched = inner.server.changes().watched().start();
         tokio::spawn(inner.stop.clone().run_until_cancelled_owned(async move {
             while let Some((uri, is_watched)) = watched.recv().await {
                 let Some(inner) = watching.upgrade() else {
@@ -302,7 +300,8 @@ impl GatewayInner {
         W: Future<Output = ()> + Send,
         F: Future<Output = ()> + Send,
     {
-        let (gateway, stop) = (Arc::downgrade(self), self.stop.clone());
+        let gateway = Arc::downgrade(self);
+        let stop = self.stop.clone();
         tokio::spawn(stop.run_until_cancelled_owned(async move {
             while let Some(inner) = Weak::upgrade(&gateway) {
                 let waiting = wait(&inner);
@@ -340,7 +339,8 @@ impl GatewayInner {
                         None => PinSource::Memory(Pins::memory()),
                     };
                     let earlier = known.as_ref().and_then(Upstream::toolset);
-                    let (changed, notifier) = (Arc::clone(&self.changed), self.server.changes());
+                    let changed = Arc::clone(&self.changed);
+                    let notifier = self.server.changes();
                     Upstream::start(route, Arc::clone(&policy), pins, earlier, changed, notifier)
                 }
             };
@@ -392,7 +392,8 @@ impl GatewayInner {
         let costs = names
             .filter_map(|name| Some((name.to_owned(), policy.cost_of(name)?)))
             .collect();
-        let (redaction, servers) = (policy.redaction.clone(), offered.servers);
+        let redaction = policy.redaction.clone();
+        let servers = offered.servers;
         let unlisted = Some(offered.unlisted);
         self.audit.set_view(AuditView {
             redaction,

@@ -256,10 +256,8 @@ impl Upstream {
             toolset: None,
             earlier,
         });
-        let (health, watched) = (
-            watch::Sender::new(Health::Connecting),
-            watch::Sender::default(),
-        );
+        let health = watch::Sender::new(Health::Connecting);
+        let watched = watch::Sender::default();
         let state = Arc::new(UpstreamState {
             inner,
             health,
@@ -366,7 +364,8 @@ async fn keep_connected(
     changed: Arc<Notify>,
     notifier: ChangeNotifier,
 ) {
-    let (server, mut backoff) = (route.entry.name.as_str(), Backoff(0));
+    let server = route.entry.name.as_str();
+    let mut backoff = Backoff(0);
     let toolset = loop {
         let connected = match pins.open().await {
             Ok(pins) => route.connect(&policy, pins).await,
@@ -399,7 +398,8 @@ async fn keep_connected(
     }
     state.health.send_replace(Health::Up);
     changed.notify_one();
-    let (mut looks, mut resources) = (interval(LOOK), state.watched.subscribe());
+    let mut looks = interval(LOOK);
+    let mut resources = state.watched.subscribe();
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     resources.mark_changed();
     loop {
@@ -473,10 +473,8 @@ impl Watched<'_> {
         let Some(toolset) = state.inner.lock().toolset.clone() else {
             return;
         };
-        let (server, wanted) = (
-            self.route.entry.name.as_str(),
-            state.watched.borrow().clone(),
-        );
+        let server = self.route.entry.name.as_str();
+        let wanted = state.watched.borrow().clone();
         let ended = self
             .subscribed
             .keys()

@@ -94,7 +94,8 @@ impl Expand {
     /// Replaces all placeholders. What they contain is not expanded again. `$${` stands for `${`.
     /// All other characters stay as they are, also in braces that are no placeholder.
     pub(crate) fn expand(&self, text: &str) -> Result<String, String> {
-        let (mut expanded, mut rest) = (String::with_capacity(text.len()), text);
+        let mut expanded = String::with_capacity(text.len());
+        let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             if let Some(before) = before.strip_suffix('$') {
                 expanded.push_str(before);
@@ -305,7 +306,8 @@ pub(crate) fn text_of(bytes: Vec<u8>, limit: u64) -> Result<String, String> {
 /// `export`, with comments after `#` and quotes. Values are not expanded. Returns the lines that
 /// are none, counted from 1.
 pub(crate) fn env_file(text: &str) -> Result<Vec<(String, Secret)>, Vec<usize>> {
-    let (mut variables, mut problems) = (Vec::new(), Vec::new());
+    let mut variables = Vec::new();
+    let mut problems = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
@@ -337,7 +339,8 @@ pub(crate) fn is_env_name(name: &str) -> bool {
 /// Returns the value of a variable without its quotes, or `None` if they do not end.
 fn env_value(text: &str) -> Option<String> {
     if let Some(quoted) = text.strip_prefix('"') {
-        let (mut value, mut letters) = (String::new(), quoted.chars());
+        let mut value = String::new();
+        let mut letters = quoted.chars();
         loop {
             match letters.next()? {
                 '"' => return Some(value),

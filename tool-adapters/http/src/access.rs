@@ -108,10 +108,8 @@ impl AccessRules {
             .is_some_and(|token| !token.is_in(headers))
         {
             tracing::warn!(reason = "missing or wrong token", "refused a request");
-            let (scheme, message) = (
-                [(header::WWW_AUTHENTICATE, "Bearer")],
-                "Unauthorized: send the server's bearer token",
-            );
+            let scheme = [(header::WWW_AUTHENTICATE, "Bearer")];
+            let message = "Unauthorized: send the server's bearer token";
             return Some((StatusCode::UNAUTHORIZED, scheme, message).into_response());
         }
         None
@@ -154,7 +152,8 @@ impl AccessRules {
     }
 
     fn allows_host(&self, host: &Authority) -> bool {
-        let (authority, name) = (host.as_str(), host.host());
+        let authority = host.as_str();
+        let name = host.host();
         let matches = |allowed: &str| {
             allowed.eq_ignore_ascii_case(authority) || allowed.eq_ignore_ascii_case(name)
         };

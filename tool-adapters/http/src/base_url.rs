@@ -271,7 +271,8 @@ pub fn is_secret_name(name: &str) -> bool {
 /// Returns the words of a name in lower case. A word ends at a character that is no letter and no
 /// digit, and where another begins in upper case.
 fn words(name: &str) -> Vec<String> {
-    let (mut words, mut before) = (vec![String::new()], ' ');
+    let mut words = vec![String::new()];
+    let mut before = ' ';
     let mut letters = name.chars().peekable();
     while let Some(letter) = letters.next() {
         let is_lower = |c: char| c.is_ascii_lowercase();

@@ -117,7 +117,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn dropping_the_future_ends_the_callback() {
-        let (alive, ended) = (Arc::new(()), Duration::from_secs(1));
+        let alive = Arc::new(());
+        let ended = Duration::from_secs(1);
         let held = Arc::clone(&alive);
         let callback = async move {
             pending::<()>().await;
@@ -132,13 +133,12 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_thousand_callers_ask_once() {
-        let (flight, asked) = (
-            Arc::new(SingleFlight::default()),
-            Arc::new(AtomicUsize::new(0)),
-        );
+        let flight = Arc::new(SingleFlight::default());
+        let asked = Arc::new(AtomicUsize::new(0));
         let mut callers = JoinSet::new();
         for _ in 0..1_000 {
-            let (flight, asked) = (Arc::clone(&flight), Arc::clone(&asked));
+            let flight = Arc::clone(&flight);
+            let asked = Arc::clone(&asked);
             callers.spawn(async move {
                 let ask = || async {
                     tokio::time::sleep(Duration::from_secs(1)).await;

@@ -483,10 +483,8 @@ mod tests {
     fn recognizes_providers_by_path_and_host() {
         let recognized = |url: &str| {
             Observer::for_url("POST", url).map(|observer| {
-                let (model, biller) = (
-                    observer.requested_model.clone(),
-                    observer.used.provider.clone(),
-                );
+                let model = observer.requested_model.clone();
+                let biller = observer.used.provider.clone();
                 (
                     observer.provider(),
                     model.unwrap_or_default(),

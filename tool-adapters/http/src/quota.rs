@@ -146,17 +146,16 @@ mod tests {
 
     #[test]
     fn no_client_exceeds_its_share() {
-        let (quota, max) = (
-            Arc::default(),
-            QuotaLimits {
-                all: 1_000,
-                each: 300,
-            },
-        );
+        let quota = Arc::default();
+        let max = QuotaLimits {
+            all: 1_000,
+            each: 300,
+        };
         let mut shares = (0..8_usize)
             .map(|client| Share::new(&quota, client % 4, max))
             .collect::<Vec<_>>();
-        let (mut refused, mut at) = (0, 0);
+        let mut refused = 0;
+        let mut at = 0;
         for step in 0..8_000 {
             at = (at * 5 + 3) % shares.len();
             refused += usize::from(shares[at].resize(step * 37 % 331).is_err());

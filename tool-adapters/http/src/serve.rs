@@ -45,11 +45,9 @@ pub struct HttpLimits {
 
 impl Default for HttpLimits {
     fn default() -> Self {
-        let (head, body, grace) = (
-            Duration::from_secs(30),
-            Duration::from_secs(20),
-            Duration::from_secs(10),
-        );
+        let head = Duration::from_secs(30);
+        let body = Duration::from_secs(20);
+        let grace = Duration::from_secs(10);
         let connections = QuotaLimits {
             all: 10_000,
             each: 2_500,
@@ -112,11 +110,9 @@ impl BoundServer {
     /// Serves until the server is shut down, or the future is dropped. After a shutdown, open
     /// connections get some seconds to finish, and are closed then.
     pub async fn serve(self) -> io::Result<()> {
-        let (open, buffered, limits) = (
-            Arc::default(),
-            Arc::default(),
-            Arc::new(self.limits.clone()),
-        );
+        let open = Arc::default();
+        let buffered = Arc::default();
+        let limits = Arc::new(self.limits.clone());
         let mut connections = JoinSet::new();
         let stop = self.shutdown.clone();
         loop {
@@ -415,7 +411,8 @@ mod tests {
             all: 100_000,
             each: 25_000,
         };
-        let (quota, limits) = (Arc::default(), Arc::<HttpLimits>::default());
+        let quota = Arc::default();
+        let limits = Arc::<HttpLimits>::default();
         let mut streams = Vec::new();
         let mut waiting = async |address: [u8; 4]| {
             // tokio lets a task wait that never does.

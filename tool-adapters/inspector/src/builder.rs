@@ -147,7 +147,8 @@ impl Inspector {
     /// address and
     /// [`allow_hosts`](Self::allow_hosts) is not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
-        let (access, shutdown) = (self.access(), self.shutdown.clone());
+        let access = self.access();
+        let shutdown = self.shutdown.clone();
         let path = format!("/#token={}", self.token.trim());
         access
             .bind(

@@ -267,7 +267,8 @@ mod tests {
     #[test]
     fn batches_follow_each_other_to_the_end() {
         let log = filled(1_200);
-        let (mut number, mut sizes) = (0, Vec::new());
+        let mut number = 0;
+        let mut sizes = Vec::new();
         loop {
             let batch = log.after(number);
             number = batch.last;

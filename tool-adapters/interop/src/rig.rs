@@ -72,7 +72,8 @@ pub fn tools(provider: Provider, session: &Session) -> Vec<DynamicTool> {
 
 /// Returns all tools that the model may call, without the search over them.
 fn callable(session: &Session) -> Vec<ToolDefinition> {
-    let (mut tools, searchable) = (session.definitions(), session.searchable_definitions());
+    let mut tools = session.definitions();
+    let searchable = session.searchable_definitions();
     if !searchable.is_empty() {
         let is_other = |tool: &ToolDefinition| !searchable.iter().any(|other| other.same(tool));
         tools.retain(|tool| tool.name() != SEARCH_TOOL && is_other(tool));
@@ -86,7 +87,8 @@ fn dynamic_tool(
     function: DeclaredFunction,
 ) -> Option<DynamicTool> {
     let name = ToolName::new(function.name.as_str()).ok()?;
-    let (declared, session) = (declared.clone(), session.clone());
+    let declared = declared.clone();
+    let session = session.clone();
     let wire_name: Arc<str> = function.name.into();
     Some(DynamicTool::new(
         name,

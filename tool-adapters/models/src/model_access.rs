@@ -42,11 +42,9 @@ pub struct ProviderModel<T> {
 
 impl<T> ProviderModel<T> {
     pub(crate) fn over(transport: T, provider: Provider, model: String) -> Self {
-        let (access, declare, retry) = (
-            ModelAccess::default(),
-            DeclareOptions::default(),
-            RetryPolicy::default(),
-        );
+        let access = ModelAccess::default();
+        let declare = DeclareOptions::default();
+        let retry = RetryPolicy::default();
         Self {
             provider,
             model,
@@ -357,10 +355,8 @@ impl ModelAccess {
             .headers
             .iter()
             .flat_map(|(_, value)| [value.as_str(), value.rsplit(' ').next().unwrap_or_default()]);
-        let (in_url, key) = (
-            base_url::secrets(base),
-            key.cloned().unwrap_or_else(|| ApiKey::new("")),
-        );
+        let in_url = base_url::secrets(base);
+        let key = key.cloned().unwrap_or_else(|| ApiKey::new(""));
         key.hiding(headers)
             .hiding(in_url.iter().map(String::as_str))
     }
@@ -558,7 +554,8 @@ mod tests {
             delays.iter().all(|delay| *delay <= retry.initial),
             "{delays:?}"
         );
-        let (short, long) = (retry.initial / 4, retry.initial / 2);
+        let short = retry.initial / 4;
+        let long = retry.initial / 2;
         assert!(
             delays.iter().any(|delay| *delay < short) && delays.iter().any(|delay| *delay > long)
         );

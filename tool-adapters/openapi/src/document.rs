@@ -152,7 +152,8 @@ impl Document {
             let target = value
                 .get("$ref")
                 .map(|_| self.resolve(value, "the path item"));
-            let (own, target) = (value.as_object(), target.transpose());
+            let own = value.as_object();
+            let target = target.transpose();
             let (shared, broken) = match target {
                 Ok(shared) => (shared, None),
                 Err(reason) => (None, Some(reason)),

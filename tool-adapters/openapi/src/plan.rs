@@ -433,7 +433,8 @@ fn split_path(
             "expected it to begin with `/`".to_owned(),
         ));
     }
-    let (mut parts, mut named) = (Vec::new(), Vec::new());
+    let mut parts = Vec::new();
+    let mut named = Vec::new();
     let mut rest = path;
     while let Some((before, after)) = rest.split_once('{') {
         let Some((name, after)) = after.split_once('}') else {
@@ -606,10 +607,8 @@ fn member_styles(media: &Map<String, Value>) -> BTreeMap<String, (Style, bool)> 
 /// Returns the description of an operation for the model.
 pub(crate) fn description(operation: &Operation<'_>) -> String {
     let texts = [operation.text("summary"), operation.text("description")];
-    let (summary, long) = (
-        texts[0].unwrap_or_default().trim(),
-        texts[1].unwrap_or_default().trim(),
-    );
+    let summary = texts[0].unwrap_or_default().trim();
+    let long = texts[1].unwrap_or_default().trim();
     let mut text = match (summary, long) {
         ("", "") => format!("{} {}", operation.method, operation.path),
         (summary, long) if long.starts_with(summary) => long.to_owned(),

@@ -526,10 +526,8 @@ mod tests {
         let (_, definitions) = convert(&schemas, &json!({"$ref": "#/components/schemas/Filter"}));
         let filter = json!({"properties": {"all": {"items": {"$ref": "#/$defs/Filter"}}}});
         assert_eq!(Value::Object(definitions), json!({"Filter": filter}));
-        let (document, other) = (
-            document(&schemas),
-            json!({"$ref": "#/components/schemas/Other"}),
-        );
+        let document = document(&schemas);
+        let other = json!({"$ref": "#/components/schemas/Other"});
         let mut definitions = Definitions::new(&document);
         let mut set = SchemaSet::new(&mut definitions);
         set.convert(&other).expect("a reference");

@@ -79,7 +79,8 @@ pub(crate) fn credentials(
     else {
         return Ok(Vec::new());
     };
-    let (mut names, mut is_optional) = (Vec::new(), false);
+    let mut names = Vec::new();
+    let mut is_optional = false;
     for alternative in alternatives.iter().filter_map(Value::as_object) {
         if alternative.is_empty() {
             is_optional = true;

@@ -307,11 +307,9 @@ mod tests {
     // The table "Style Examples" of the specification, with RFC 6570 where the two differ.
     #[test]
     fn writes_paths_as_the_specification_shows() {
-        let (text, list, object) = (
-            json!("blue"),
-            json!(["blue", "black"]),
-            json!({"R": 100, "G": 200}),
-        );
+        let text = json!("blue");
+        let list = json!(["blue", "black"]);
+        let object = json!({"R": 100, "G": 200});
         let cases = [
             (
                 Style::Matrix,
@@ -342,7 +340,8 @@ mod tests {
 
     #[test]
     fn writes_queries_as_the_specification_shows() {
-        let (list, object) = (json!(["blue", "black"]), json!({"R": 100, "G": 200}));
+        let list = json!(["blue", "black"]);
+        let object = json!({"R": 100, "G": 200});
         assert_eq!(query(Style::Form, false, &list), "color=blue,black");
         assert_eq!(query(Style::Form, true, &list), "color=blue&color=black");
         assert_eq!(query(Style::Form, false, &object), "color=R,100,G,200");

@@ -229,7 +229,8 @@ impl RequestTools {
         });
         let declared = declared.map(|(index, (definition, _))| (index, definition.name()));
         let mut names = DeclaredNames::new(spec.tool_names, declared, &mixed.names());
-        let (mut reports, mut functions) = (Vec::with_capacity(definitions.len()), Vec::new());
+        let mut reports = Vec::with_capacity(definitions.len());
+        let mut functions = Vec::new();
         let mut renames = HashMap::default();
         for (index, (definition, mut projection)) in definitions.iter().zip(projections).enumerate()
         {

@@ -53,8 +53,10 @@ impl<K> LastEvent<K> {
         text: &'t str,
     ) -> Option<(&'l K, Cow<'t, str>, [&'t str; N])> {
         let last = last?;
-        let (mut piece, mut values) = (Cow::Borrowed(""), [""; N]);
-        let (mut json, mut from) = (JsonReader::new(text), 0);
+        let mut piece = Cow::Borrowed("");
+        let mut values = [""; N];
+        let mut json = JsonReader::new(text);
+        let mut from = 0;
         for (place, position) in &last.values {
             json.literal(last.text.get(from..place.start)?)?;
             match values.get_mut(*position) {

@@ -143,7 +143,8 @@ impl ChangeLog {
         kind: ChangeKind,
         detail: impl Into<String>,
     ) {
-        let (pointer, keyword) = (pointer.to_owned(), keyword.to_owned());
+        let pointer = pointer.to_owned();
+        let keyword = keyword.to_owned();
         match self.0.entry((pointer.clone(), keyword.clone())) {
             Entry::Occupied(known) if known.get().kind >= kind => {}
             entry => {

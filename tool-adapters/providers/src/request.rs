@@ -64,10 +64,8 @@ impl<'a> RequestBody<'a> {
         if self.request.declarations.is_empty() {
             return self;
         }
-        let (tools, choice) = (
-            tools(self.request),
-            choice_name(self.request, none, required),
-        );
+        let tools = tools(self.request);
+        let choice = choice_name(self.request, none, required);
         self.with("tools", tools).with_some("tool_choice", choice)
     }
 

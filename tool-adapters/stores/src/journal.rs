@@ -371,10 +371,8 @@ struct JournalTables<'t> {
 
 impl<'t> JournalTables<'t> {
     fn open(transaction: &'t WriteTransaction, run: u64) -> Result<Self, TableError> {
-        let (calls, responses) = (
-            transaction.open_table(CALLS)?,
-            transaction.open_table(RESPONSES)?,
-        );
+        let calls = transaction.open_table(CALLS)?;
+        let responses = transaction.open_table(RESPONSES)?;
         Ok(Self {
             calls,
             responses,
@@ -508,7 +506,8 @@ impl<'t> JournalTables<'t> {
             if at >= cutoff {
                 break;
             }
-            let (session, call_id) = (session.to_owned(), call_id.to_owned());
+            let session = session.to_owned();
+            let call_id = call_id.to_owned();
             drop(oldest);
             self.remove(at, (&session, &call_id, run))?;
         }

@@ -116,7 +116,8 @@ impl MetricsRouter {
     /// [`allow_hosts`](Self::allow_hosts), or both [`bearer_token`](Self::bearer_token) and
     /// [`allow_anonymous`](Self::allow_anonymous), are not set.
     pub async fn bind(self, address: SocketAddr) -> io::Result<BoundServer> {
-        let (access, shutdown) = (self.access.clone(), CancellationToken::new());
+        let access = self.access.clone();
+        let shutdown = CancellationToken::new();
         access
             .bind(
                 address,

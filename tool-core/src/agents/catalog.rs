@@ -24,7 +24,8 @@ impl Catalog {
     /// without secrets.
     pub(crate) fn discover(added: Vec<Arc<dyn ToolsetFactory>>) -> Result<Self, RegistryErrors> {
         let mut problems = parts_without_toolset();
-        let (mut factories, mut names) = (BTreeMap::new(), Vec::new());
+        let mut factories = BTreeMap::new();
+        let mut names = Vec::new();
         for (factory, source) in linked_factories()
             .into_iter()
             .chain(added.into_iter().map(|added| (added, None)))

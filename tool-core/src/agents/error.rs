@@ -161,7 +161,8 @@ impl AgentError {
 
 impl fmt::Display for AgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (agent, tool) = (self.agent.escape_debug(), self.tool.escape_debug());
+        let agent = self.agent.escape_debug();
+        let tool = self.tool.escape_debug();
         match (&*self.agent, &*self.tool) {
             ("", _) => write!(f, "agents: {}", self.kind),
             (_, "") => write!(f, "agent `{agent}`: {}", self.kind),

@@ -80,7 +80,9 @@ impl Grant {
         opened: &OpenedSecrets,
     ) -> Option<Arc<Self>> {
         let held = Mutex::new(HeldTokens::stored(Tokens::of(&opened.secrets)?));
-        let (grants, agent, tool) = (Arc::clone(grants), agent.to_owned(), tool.to_owned());
+        let grants = Arc::clone(grants);
+        let agent = agent.to_owned();
+        let tool = tool.to_owned();
         let record = GrantRecord {
             grants,
             agent,
@@ -321,7 +323,9 @@ impl GrantRecord {
             )
             .into());
         };
-        let (unlist, record, known) = (Unlist(Arc::clone(self)), Arc::clone(self), known.clone());
+        let unlist = Unlist(Arc::clone(self));
+        let record = Arc::clone(self);
+        let known = known.clone();
         let refresh = async move {
             // Dropped before the outcome is known, so that a caller who has it can begin another
             // refresh.
@@ -356,7 +360,8 @@ impl GrantRecord {
     /// Returns new tokens: those in the record if another process has put new ones there, or else
     /// the provider's.
     async fn refresh(self: &Arc<Self>, known: &HeldTokens) -> RefreshOutcome {
-        let (deadline, mut pause) = (Instant::now() + OTHERS_TIMEOUT, POLL.0);
+        let deadline = Instant::now() + OTHERS_TIMEOUT;
+        let mut pause = POLL.0;
         loop {
             let stored = self.current().await?;
             if let Some(outcome) = self.without_provider(&stored, known) {
@@ -508,7 +513,8 @@ impl GrantRecord {
 
     /// Reports a service that refuses tokens which the provider has just issued.
     fn refuses_new_tokens(&self) -> TokenFailure {
-        let (tool, provider) = (self.tool.escape_debug(), self.grant.provider.escape_debug());
+        let tool = self.tool.escape_debug();
+        let provider = self.grant.provider.escape_debug();
         let text = format!(
             "the service of toolset `{tool}` refuses the tokens that `{provider}` issues; a person has to check the \
              account and its scopes, and connect the toolset again"
@@ -694,7 +700,8 @@ impl GrantRecord {
 
     /// Reports that there are no new tokens until a person grants access again.
     fn needs_person(&self, reason: &str) -> TokenFailure {
-        let (tool, provider) = (self.tool.escape_debug(), self.grant.provider.escape_debug());
+        let tool = self.tool.escape_debug();
+        let provider = self.grant.provider.escape_debug();
         let text = format!(
             "toolset `{tool}` has to be connected to `{provider}` again by a person: {reason}"
         );
@@ -808,11 +815,9 @@ impl GrantRecord {
         new: &UnsavedTokens,
     ) -> Result<Option<HeldTokens>, TokenFailure> {
         let Grants { store, keys, .. } = &*self.grants;
-        let (mut secrets, mut from, mut bound) = (
-            stored.secrets.clone(),
-            stored.sealed.clone(),
-            stored.bound.clone(),
-        );
+        let mut secrets = stored.secrets.clone();
+        let mut from = stored.sealed.clone();
+        let mut bound = stored.bound.clone();
         loop {
             let changed = new
                 .tokens

@@ -179,7 +179,8 @@ impl Keyring {
     /// Parses keys, and reports every problem. Errors show ids of keys and nothing else of the
     /// text.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
-        let (mut keys, mut problems) = (Vec::<Key>::new(), Vec::new());
+        let mut keys = Vec::<Key>::new();
+        let mut problems = Vec::new();
         let entries = text
             .lines()
             .flat_map(|line| line.split('#').next().unwrap_or_default().split(','));
@@ -414,7 +415,8 @@ fn warn_if_public(_: &Path, _: &File) {}
 impl Key {
     fn parse(entry: &str) -> Result<Self, String> {
         let (id, digits) = entry.split_once(':').ok_or("expected `id:64 hex digits`")?;
-        let (id, digits) = (id.trim(), digits.trim());
+        let id = id.trim();
+        let digits = digits.trim();
         check_id(id)?;
         if digits.len() != 2 * KEY_BYTES {
             let length = digits.chars().count();
@@ -789,7 +791,8 @@ mod tests {
     #[test]
     fn parse_reports_every_problem_and_no_key_digits() {
         let digits = "c0ffee".repeat(11);
-        let (key, other) = (&digits[..64], &digits[2..66]);
+        let key = &digits[..64];
+        let other = &digits[2..66];
         let text = format!(
             "# keys\ngood:{key}\ngood:{other}\nshort:{short}\nnot-hex:{bad}\n{key}\n{key}:x, a b:{key} # remark\nsame:{key}\n\
              zero:{zero}\n:{key}\n",
@@ -821,10 +824,8 @@ mod tests {
 
     #[test]
     fn keys_are_divided_by_lines_or_commas() {
-        let (one, two) = (
-            Keyring::generate("one").expect("random"),
-            Keyring::generate("two").expect("random"),
-        );
+        let one = Keyring::generate("one").expect("random");
+        let two = Keyring::generate("two").expect("random");
         for text in [
             format!("{}\n{}", *one, *two),
             format!("  {} , {}  ", *one, *two),

@@ -117,7 +117,9 @@ fn spawn_load(
     turn: OwnedMutexGuard<()>,
     retry: Retry,
 ) -> JoinHandle<LoadOutcome> {
-    let (inner, agent, entry) = (Arc::clone(agents), Arc::clone(agent), Arc::clone(entry));
+    let inner = Arc::clone(agents);
+    let agent = Arc::clone(agent);
+    let entry = Arc::clone(entry);
     entry.begin_load();
     let rechecks = entry.rechecks();
     let load = async move {
@@ -245,7 +247,9 @@ async fn load_toolset(
     agent: &Arc<str>,
     record: AgentTools,
 ) -> LoadedToolset {
-    let (tool, version, enabled) = (record.tool.clone(), record.version, record.enabled);
+    let tool = record.tool.clone();
+    let version = record.version;
+    let enabled = record.enabled;
     let disabled_actions = record.disabled_actions.clone();
     let settings = Sha256::digest(record.config.to_string()).into();
     let state = if enabled {
@@ -278,7 +282,8 @@ fn log_new_failures(loaded: &LoadedAgent, before: Option<&LoadedAgent>) {
             kind => kind.to_string(),
         };
         let error = Redaction::new().text(&text);
-        let (agent, toolset) = (agent.escape_debug(), tool.escape_debug());
+        let agent = agent.escape_debug();
+        let toolset = tool.escape_debug();
         tracing::warn!(%agent, %toolset, %error, "failed to load a toolset of an agent; it is left out");
     }
 }

@@ -390,14 +390,14 @@ pub(crate) struct OpenedToolset {
 
 impl Drop for OpenedToolset {
     fn drop(&mut self) {
-        let (tools, scrubber, close_timeout) = (
-            self.tools.clone(),
-            Arc::clone(&self.scrubber),
-            self.close_timeout,
-        );
-        let (agent, tool) = (Arc::clone(&self.agent), std::mem::take(&mut self.tool));
+        let tools = self.tools.clone();
+        let scrubber = Arc::clone(&self.scrubber);
+        let close_timeout = self.close_timeout;
+        let agent = Arc::clone(&self.agent);
+        let tool = std::mem::take(&mut self.tool);
         let close = async move {
-            let (agent, toolset) = (agent.escape_debug(), tool.escape_debug());
+            let agent = agent.escape_debug();
+            let toolset = tool.escape_debug();
             let Ok(failures) = timeout(close_timeout, tools.close()).await else {
                 tracing::error!(%agent, %toolset, timeout = ?close_timeout, "failed to close a toolset in time");
                 return;

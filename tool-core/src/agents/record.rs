@@ -42,11 +42,9 @@ fn serialize_is_some<S: serde::Serializer>(
 impl AgentTools {
     /// Creates an enabled record without settings or secrets. For stores.
     pub fn new(agent: impl Into<String>, tool: impl Into<String>, version: u64) -> Self {
-        let (agent, tool, config) = (
-            agent.into(),
-            tool.into(),
-            Value::Object(serde_json::Map::default()),
-        );
+        let agent = agent.into();
+        let tool = tool.into();
+        let config = Value::Object(serde_json::Map::default());
         Self {
             agent,
             tool,

@@ -88,7 +88,8 @@ impl Agents {
             .ok_or_else(|| AgentError::new("", "", KeyError::Missing))?;
         loop {
             let before = progress.borrow().resealed;
-            let (mut after, mut failed) = (None::<(String, String)>, Vec::new());
+            let mut after = None::<(String, String)>;
+            let mut failed = Vec::new();
             loop {
                 let last = after
                     .as_ref()
@@ -123,7 +124,8 @@ impl Agents {
             tool,
             secrets: mut sealed,
         } = row;
-        let (store, keys) = (&self.0.store, &self.0.keys);
+        let store = &self.0.store;
+        let keys = &self.0.keys;
         let mut found = None;
         for _ in 0..ATTEMPTS {
             let opened = keys
@@ -248,7 +250,8 @@ mod tests {
 
     /// Counts the rows that open with these keys and hold their secrets.
     async fn open_with(store: &Store, rows: usize, lines: &[&str]) -> usize {
-        let (keys, mut open) = (keys(lines), 0);
+        let keys = keys(lines);
+        let mut open = 0;
         for agent in 0..rows {
             let id = format!("agent-{agent:04}");
             let sealed = store
@@ -342,7 +345,8 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn concurrent_rotations_and_writers_lose_nothing() {
-        let (rows, store) = (300, filled(300).await);
+        let rows = 300;
+        let store = filled(300).await;
         let rotations = (0..4).map(|_| {
             let agents = agents(&store, &[NEW, OLD]);
             tokio::spawn(async move { agents.rotate().await.expect("up") })
@@ -361,7 +365,8 @@ mod tests {
                 }
             })
         });
-        let (rotations, writers) = (rotations.collect::<Vec<_>>(), writers.collect::<Vec<_>>());
+        let rotations = rotations.collect::<Vec<_>>();
+        let writers = writers.collect::<Vec<_>>();
         for writer in writers {
             writer.await.expect("sound");
         }

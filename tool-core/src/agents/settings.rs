@@ -264,7 +264,8 @@ impl Agents {
                 .map_err(AgentError::about(agent, tool))?;
         }
         let bound = self.bound_settings(tool, &record.config);
-        let (digest, settings) = (bound.digest(), bound.changed(&BoundSettings::none()));
+        let digest = bound.digest();
+        let settings = bound.changed(&BoundSettings::none());
         Ok(GrantDestination {
             digest,
             settings,

@@ -237,7 +237,8 @@ impl RecordWrite {
             version,
             ..
         } = record.clone();
-        let (expected, secrets) = (Precondition::Version(version), SecretsWrite::Keep);
+        let expected = Precondition::Version(version);
+        let secrets = SecretsWrite::Keep;
         Self {
             agent,
             tool,

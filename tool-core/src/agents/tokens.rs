@@ -70,7 +70,8 @@ impl Tokens {
     pub fn of(secrets: &SecretDocument) -> Option<Self> {
         secrets.with_value(|value| {
             let text = |name: &str| value.get(name)?.as_str().filter(|text| !text.is_empty());
-            let (access, refresh) = (text(ACCESS), text(REFRESH).map(Secret::from));
+            let access = text(ACCESS);
+            let refresh = text(REFRESH).map(Secret::from);
             let read = |at: &Value| match at {
                 Value::String(text) => text.parse().ok(),
                 other => jiff::Timestamp::from_second(other.as_i64()?)

@@ -176,7 +176,9 @@ pub(crate) fn coerce(
         compiled,
         steps: STEPS,
     };
-    let (root, views, changes) = (compiled.root(), FxHashMap::default(), notes.changes);
+    let root = compiled.root();
+    let views = FxHashMap::default();
+    let changes = notes.changes;
     let mut coercer = Coercer {
         root,
         views,

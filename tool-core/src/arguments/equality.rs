@@ -296,7 +296,8 @@ fn hash_value(decoder: &mut Decoder<'_>, hasher: &mut FoldHasher<'_>) -> Result<
         b'"' => hash_string(&decoder.string()?, hasher),
         b'{' => {
             decoder.open()?;
-            let (mut sum, mut first) = (0_u64, true);
+            let mut sum = 0_u64;
+            let mut first = true;
             while let Some(key) = decoder.next_key(std::mem::take(&mut first))? {
                 sum = sum.wrapping_add(hash_entry(&key, decoder)?);
             }

@@ -269,7 +269,8 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
         parameters: &'static [Parameter],
         slots: &mut [&mut dyn Slot<'de>],
     ) -> Result<(), error::Error> {
-        let (mut rest, mut read) = (None::<FlattenedEntries<'de>>, 0);
+        let mut rest = None::<FlattenedEntries<'de>>;
+        let mut read = 0;
         while let Some(index) = self.next(parameters)? {
             let (Some(slot), Some(parameter)) = (slots.get_mut(index), parameters.get(index))
             else {

@@ -219,7 +219,8 @@ fn distance(left: &str, right: &str) -> Option<usize> {
             (right, left)
         }
     };
-    let (longer_by, max_edits) = (most - least, 1.max(most / 3));
+    let longer_by = most - least;
+    let max_edits = 1.max(most / 3);
     // The comparison is the cost of an unknown name where there are many tools, and a difference in
     // length is an edit each.
     if longer_by <= max_edits {

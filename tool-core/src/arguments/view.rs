@@ -184,7 +184,8 @@ fn property_in<'a>(part: &'a Map<String, Value>, name: &str) -> Option<&'a Value
 
 /// Returns the property names that a schema declares, also in its branches.
 pub(crate) fn property_names<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a str> {
-    let (mut names, mut known) = (Vec::new(), FxHashSet::default());
+    let mut names = Vec::new();
+    let mut known = FxHashSet::default();
     visit_in_place(schema, root, 8, &mut |map| {
         let declared = map
             .get("properties")

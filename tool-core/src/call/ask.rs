@@ -306,7 +306,8 @@ impl RawQuestion {
     ) -> Started<Answer<T>> {
         let handler = ctx.handler(|handlers| handlers.question.as_ref(), "on_question")?;
         let (session, call_id, tool) = ctx.origin();
-        let (message, schema) = (self.shown_message(), form.schema.clone());
+        let message = self.shown_message();
+        let schema = form.schema.clone();
         let is_page = self.url.is_some();
         let question = Question {
             session,
@@ -386,7 +387,8 @@ impl<'a, T: Send + 'static> Ask<'a, T> {
         }
         // The handler is found, and asked when the answer is first polled.
         let answer = (self.start)(ctx, self.key)?;
-        let (questions, limits) = (ctx.questions(), ctx.question_limits());
+        let questions = ctx.questions();
+        let limits = ctx.question_limits();
         let _place = session
             .map(|session| SessionQuestion::take(session, questions, &limits))
             .transpose()?;

@@ -512,7 +512,8 @@ impl RunContext {
     /// Returns the context of one call of `tool`: the same session, the given call, and its own
     /// intents.
     pub(crate) fn for_tool_in(&self, call: &Arc<CallContext>, tool: &Name) -> Self {
-        let (session, call) = (Arc::clone(&self.session), Arc::clone(call));
+        let session = Arc::clone(&self.session);
+        let call = Arc::clone(call);
         Self {
             session,
             call,
@@ -596,7 +597,8 @@ impl Reporting for RunContext {
 impl Clone for RunContext {
     fn clone(&self) -> Self {
         let intents = Arc::clone(self.intents());
-        let (session, call) = (Arc::clone(&self.session), Arc::clone(&self.call));
+        let session = Arc::clone(&self.session);
+        let call = Arc::clone(&self.call);
         Self {
             session,
             call,

@@ -263,13 +263,14 @@ fn plain_success(data: &str, meta: &ResponseMeta<'_>) -> String {
 /// `f64`.
 fn push_milliseconds(text: &mut String, duration: Duration) {
     let micros = whole_micros(duration);
-    let (whole, fraction) = (micros / 1000, micros % 1000);
+    let whole = micros / 1000;
+    let fraction = micros % 1000;
     push_number(text, whole as usize);
     text.push('.');
     push_digit(text, fraction / 100);
-    if fraction % 100 != 0 {
+    if !fraction.is_multiple_of(100) {
         push_digit(text, fraction / 10 % 10);
-        if fraction % 10 != 0 {
+        if !fraction.is_multiple_of(10) {
             push_digit(text, fraction % 10);
         }
     }

@@ -376,7 +376,8 @@ impl<E: Into<Box<dyn Error + Send + Sync>>> From<E> for ToolError {
             type_name::<String>(),
             type_name::<Cow<'_, str>>(),
         ];
-        let (is_text, error) = (texts.contains(&type_name::<E>()), error.into());
+        let is_text = texts.contains(&type_name::<E>());
+        let error = error.into();
         match error.downcast::<AskError>() {
             Ok(error) => error.into_tool_error(),
             Err(error) if is_text => Self::permanent(error),

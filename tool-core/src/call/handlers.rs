@@ -50,7 +50,8 @@ impl SharedHandlers {
                 other.clone()
             };
         };
-        let (own, other) = (Handlers::clone(own), Handlers::clone(other));
+        let own = Handlers::clone(own);
+        let other = Handlers::clone(other);
         Self(Some(Arc::new(Handlers {
             question: own.question.or(other.question),
             sampling: own.sampling.or(other.sampling),

@@ -111,7 +111,8 @@ impl RawQuestion {
             return Err(AskError::InvalidForm(checked.problems));
         }
         let form = |fields: Map<String, Value>| json!({"type": "object", "properties": fields});
-        let (mut schema, mut enforced) = (form(checked.shown), form(checked.enforced));
+        let mut schema = form(checked.shown);
+        let mut enforced = form(checked.enforced);
         if !checked.required.is_empty() {
             (schema["required"], enforced["required"]) =
                 (checked.required.clone().into(), checked.required.into());

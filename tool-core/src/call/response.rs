@@ -217,7 +217,8 @@ impl ToolResponse {
     pub(crate) fn of_call(call: &ToolCall, output: ToolOutput, began: CallInstant) -> Self {
         match output.data {
             Ok(data) => {
-                let (tool, call_id) = (call.name().into(), Some(Arc::clone(call.shared_id())));
+                let tool = call.name().into();
+                let call_id = Some(Arc::clone(call.shared_id()));
                 let meta = BaseMeta {
                     tool,
                     call_id,
@@ -408,7 +409,8 @@ impl ToolResponse {
             ResultForm::Plain => self.plain_text(),
             ResultForm::Envelope => (self.without_host_members().to_json(), false),
         };
-        let (is_error, kind) = (!self.is_ok(), self.kind());
+        let is_error = !self.is_ok();
+        let kind = self.kind();
         let is_parts = kind == OutputKind::Content || (self.has_content() && !is_text);
         let parts = form == ResultForm::Plain && !is_error && is_parts;
         ModelResult {

@@ -64,7 +64,9 @@ impl<T> StateKey<T> {
 
 /// Returns true for at least two parts, none of them empty.
 const fn has_namespace(name: &[u8]) -> bool {
-    let (mut at, mut parts, mut length) = (0, 1, 0);
+    let mut at = 0;
+    let mut parts = 1;
+    let mut length = 0;
     while at < name.len() {
         if name[at] != b'.' {
             length += 1;

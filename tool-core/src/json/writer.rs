@@ -221,7 +221,9 @@ impl JsonWriter {
     /// Writes the key of a map. A key that is not a string is quoted or refused as `serde_json`
     /// does it.
     fn map_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), WriteError> {
-        let (start, limit, depth) = (self.text.len(), self.limit, self.depth);
+        let start = self.text.len();
+        let limit = self.limit;
+        let depth = self.depth;
         self.in_key = true;
         let written = key.serialize(&mut *self);
         self.in_key = false;

@@ -61,7 +61,8 @@ impl Registry {
         parts
             .entries
             .extend(linked_functions().map(|(_, spec)| Tool::Function(function_tool(spec))));
-        let (mut found, mut problems) = (Vec::new(), parts_without_toolset());
+        let mut found = Vec::new();
+        let mut problems = parts_without_toolset();
         for (linked, discovery) in linked_toolsets() {
             let discovery = discovery();
             let named = (linked.toolset.name.to_owned(), Some(linked.toolset.source));

@@ -315,10 +315,8 @@ fn check_compiled(tool: &ToolDefinition) -> Option<String> {
 /// tell such names apart.
 fn unique(tools: Vec<FunctionTool>, problems: &mut Vec<RegistryError>) -> Vec<FunctionTool> {
     let mut kept: Vec<FunctionTool> = Vec::with_capacity(tools.len());
-    let (mut names, mut exact) = (
-        FxHashMap::<String, usize>::default(),
-        FxHashMap::<Name, usize>::default(),
-    );
+    let mut names = FxHashMap::<String, usize>::default();
+    let mut exact = FxHashMap::<Name, usize>::default();
     for tool in tools {
         let own = (!tool.definition().is_raw()).then(|| normalise_name(tool.name()));
         let same = exact
@@ -333,7 +331,8 @@ fn unique(tools: Vec<FunctionTool>, problems: &mut Vec<RegistryError>) -> Vec<Fu
         if other.same(&tool) {
             continue;
         }
-        let (first, second) = (other.name().escape_debug(), tool.name().escape_debug());
+        let first = other.name().escape_debug();
+        let second = tool.name().escape_debug();
         let message = if other.name() == tool.name() {
             format!("duplicate function name: {second}; rename one, or give a toolset a `prefix`")
         } else {

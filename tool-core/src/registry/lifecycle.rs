@@ -94,7 +94,8 @@ fn split<R>(
     instances: &[Arc<ToolsetInstance>],
     results: Vec<Result<R, ToolError>>,
 ) -> (Vec<(Arc<ToolsetInstance>, R)>, Failed) {
-    let (mut done, mut failed) = (Vec::new(), Vec::new());
+    let mut done = Vec::new();
+    let mut failed = Vec::new();
     for (instance, result) in instances.iter().cloned().zip(results) {
         match result {
             Ok(result) => done.push((instance, result)),
@@ -147,10 +148,8 @@ fn without(entry: &Tool, failed: &Failed, enclosing: &mut Vec<Arc<dyn Toolset>>)
         return Some(entry.clone());
     }
     enclosing.push(Arc::clone(toolset));
-    let (prompts, resources) = (
-        Arc::clone(toolset).prompts(),
-        Arc::clone(toolset).resources(),
-    );
+    let prompts = Arc::clone(toolset).prompts();
+    let resources = Arc::clone(toolset).resources();
     Some(Tool::toolset(
         MappedToolset::like(&**toolset, rest, &[]).publishing(prompts, resources),
     ))

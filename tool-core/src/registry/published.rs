@@ -93,7 +93,8 @@ fn index<T, D, H: ?Sized>(
     duplicate: fn(EscapeDebug<'_>) -> String,
     problems: &mut Vec<Problem>,
 ) -> (Vec<T>, FxHashMap<String, usize>) {
-    let (mut kept, mut index) = (Vec::<T>::new(), FxHashMap::<String, usize>::default());
+    let mut kept = Vec::<T>::new();
+    let mut index = FxHashMap::<String, usize>::default();
     for item in all {
         let (name, published) = parts(&item);
         match index

@@ -163,7 +163,8 @@ impl CompiledSchema {
 
     /// Returns true if a node is inside another one, at any depth.
     fn leads_to(&self, from: NodeId, to: usize) -> bool {
-        let (mut visited, mut left) = (FxHashSet::default(), vec![from]);
+        let mut visited = FxHashSet::default();
+        let mut left = vec![from];
         while let Some(id) = left.pop() {
             if id.0 as usize == to {
                 return true;
@@ -354,10 +355,8 @@ impl<'a> Compiler<'a> {
         }
         if let Some(item) = self.one(map, "contains", resource) {
             let bound = |keyword: &str| map.get(keyword).and_then(count);
-            let (min, max) = (
-                bound("minContains").unwrap_or(1),
-                bound("maxContains").unwrap_or(u64::MAX),
-            );
+            let min = bound("minContains").unwrap_or(1);
+            let max = bound("maxContains").unwrap_or(u64::MAX);
             keywords.push(Keyword::Contains { item, min, max });
         }
         let named = self
@@ -427,10 +426,8 @@ impl<'a> Compiler<'a> {
         }
         keywords.extend(self.one(map, "not", resource).map(Keyword::Not));
         if let Some(condition) = self.one(map, "if", resource) {
-            let (then, otherwise) = (
-                self.one(map, "then", resource),
-                self.one(map, "else", resource),
-            );
+            let then = self.one(map, "then", resource);
+            let otherwise = self.one(map, "else", resource);
             keywords.push(Keyword::If {
                 condition,
                 then,

@@ -281,7 +281,8 @@ fn rewritten_pointer(root: &Value, pointer: &str) -> String {
         Schemas,
         Other,
     }
-    let (mut node, mut holder) = (Some(root), Holder::Schema);
+    let mut node = Some(root);
+    let mut holder = Holder::Schema;
     let mut written = String::with_capacity(pointer.len());
     for token in pointer.split('/').skip(1) {
         let name = percent_decode(token).unwrap_or_default();

@@ -295,7 +295,8 @@ impl<'v> Evaluation<'v> {
                 Ok((*min..=*max).contains(&found))
             }
             Keyword::UniqueItems => {
-                let (hashing, mut seen) = (RandomState::default(), FxHashMap::default());
+                let hashing = RandomState::default();
+                let mut seen = FxHashMap::default();
                 for item in items {
                     if let Some(other) = seen.insert(self.hash(item, &hashing)?, item)
                         && equal(other, item)

@@ -255,8 +255,10 @@ fn of_format(format: &str) -> Option<&'static str> {
 /// Returns 1, or a number at the edge or in the middle of the range.
 fn number(map: &Map<String, Value>) -> Value {
     let bound = |keyword: &str| map.get(keyword).and_then(Value::as_number);
-    let (above, below) = (bound("exclusiveMinimum"), bound("exclusiveMaximum"));
-    let (low, high) = (bound("minimum"), bound("maximum"));
+    let above = bound("exclusiveMinimum");
+    let below = bound("exclusiveMaximum");
+    let low = bound("minimum");
+    let high = bound("maximum");
     let compiled = CompiledSchema::new(&map.clone().into()).ok();
     let fits = |number: &Value| {
         compiled

@@ -58,7 +58,8 @@ impl ResolvedParameter {
             DefaultValue::Computed(make) => Some(make()),
             DefaultValue::None | DefaultValue::Instance => None,
         });
-        let (schema, optional) = ((row.schema)(generator).to_value(), (row.optional)());
+        let schema = (row.schema)(generator).to_value();
+        let optional = (row.optional)();
         Self {
             row,
             schema,

@@ -251,12 +251,10 @@ impl<'a> ProbeWriter<'a> {
 
     /// Writes what may be left out, and takes it back if it contains itself too often.
     fn attempt(&mut self, write: impl FnOnce(&mut Self) -> Option<()>) -> Option<()> {
-        let (length, places, open, faults) = (
-            self.text.len(),
-            self.places.len(),
-            self.open.len(),
-            self.faults,
-        );
+        let length = self.text.len();
+        let places = self.places.len();
+        let open = self.open.len();
+        let faults = self.faults;
         let written = write(self);
         if written.is_none() {
             self.text.truncate(length);

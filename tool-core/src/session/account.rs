@@ -124,9 +124,13 @@ pub(crate) struct Amount {
 impl Amount {
     /// Returns the settlement that charges the amount.
     pub(crate) fn settlement(&self) -> Settlement<'_> {
-        let (tool, category) = (self.tool.name(), self.tool.definition().category());
-        let (turn, spent, paid_inside) = (self.turn, self.spent, self.paid_inside);
-        let (caps, amount_id) = (Some(&self.caps), Some(self.id));
+        let tool = self.tool.name();
+        let category = self.tool.definition().category();
+        let turn = self.turn;
+        let spent = self.spent;
+        let paid_inside = self.paid_inside;
+        let caps = Some(&self.caps);
+        let amount_id = Some(self.id);
         Settlement {
             tool,
             category,

@@ -349,10 +349,8 @@ impl SessionBuilder {
             .flat_map(ToolContext::setup_failures)
             .skip(known)
         {
-            let (session, toolset) = (
-                self.id.as_str().escape_debug(),
-                failure.toolset.escape_debug(),
-            );
+            let session = self.id.as_str().escape_debug();
+            let toolset = failure.toolset.escape_debug();
             let error = Redaction::new().text(failure.error.message());
             tracing::error!(%session, %toolset, %error, "failed to set up a toolset; its tools are not offered");
         }

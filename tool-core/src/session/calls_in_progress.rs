@@ -201,7 +201,8 @@ mod tests {
         let calls = CallsInProgress::new(2);
         let mut running = calls.enter().expect("open");
         assert!(running.try_run(false));
-        let (mut alone, mut later) = (calls.enter().expect("open"), calls.enter().expect("open"));
+        let mut alone = calls.enter().expect("open");
+        let mut later = calls.enter().expect("open");
         let mut alone = Box::pin(alone.run_in_turn(true));
         assert!((&mut alone).now_or_never().is_none());
         assert!(
@@ -218,7 +219,8 @@ mod tests {
         let calls = CallsInProgress::new(1);
         let mut running = calls.enter().expect("open");
         assert!(running.try_run(false));
-        let (mut first, mut second) = (calls.enter().expect("open"), calls.enter().expect("open"));
+        let mut first = calls.enter().expect("open");
+        let mut second = calls.enter().expect("open");
         let mut waits = Box::pin(first.run_in_turn(false));
         let mut next = Box::pin(second.run_in_turn(false));
         assert!((&mut waits).now_or_never().is_none() && (&mut next).now_or_never().is_none());
@@ -230,12 +232,11 @@ mod tests {
     // C1
     #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
     async fn no_call_waits_for_ever_or_beside_too_many() {
-        let (calls, running) = (
-            Arc::new(CallsInProgress::new(3)),
-            Arc::new(AtomicUsize::new(0)),
-        );
+        let calls = Arc::new(CallsInProgress::new(3));
+        let running = Arc::new(AtomicUsize::new(0));
         let work = (0..8).map(|task| {
-            let (calls, running) = (Arc::clone(&calls), Arc::clone(&running));
+            let calls = Arc::clone(&calls);
+            let running = Arc::clone(&running);
             task::spawn(async move {
                 for round in 0..2_000 {
                     let mut call = calls.enter().expect("open");
@@ -261,7 +262,8 @@ mod tests {
     #[tokio::test]
     async fn end_waits_for_the_last_call() {
         let calls = CallsInProgress::new(1);
-        let (one, other) = (calls.enter(), calls.enter());
+        let one = calls.enter();
+        let other = calls.enter();
         let mut end = Box::pin(calls.finish());
         assert!((&mut end).now_or_never().is_none());
         drop(one);

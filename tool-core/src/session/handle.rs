@@ -891,7 +891,8 @@ impl Session {
     /// # }
     /// ```
     pub async fn history(&self) -> Result<Vec<TurnHistory>, StoreError> {
-        let (first, mut calls) = (self.0.first_turn(), self.0.record.calls().await?);
+        let first = self.0.first_turn();
+        let mut calls = self.0.record.calls().await?;
         calls.retain(|call| call.turn >= first);
         // Stable, so that the calls of a turn stay in order.
         calls.sort_by_key(|call| call.turn);

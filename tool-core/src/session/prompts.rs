@@ -180,13 +180,11 @@ where
         return Err(process_ending(what));
     }
     let limit = session.policy().deadline;
-    let (ended, questions) = (
-        session.reads_end(),
-        CallQuestions::new(Asker {
-            own: handlers.0,
-            caller: None,
-        }),
-    );
+    let ended = session.reads_end();
+    let questions = CallQuestions::new(Asker {
+        own: handlers.0,
+        caller: None,
+    });
     // A task that outlives the work asks nothing.
     let over = ended.child_token().drop_guard();
     let scope = Arc::new(CallContext {
@@ -213,7 +211,8 @@ where
         Some(&scope.questions),
         time::after(began.to_instant(), limit),
     )?;
-    let (mut work, mut deadline) = (pin!(work), pin!(deadline));
+    let mut work = pin!(work);
+    let mut deadline = pin!(deadline);
     let work = poll_fn(|cx| match work.as_mut().poll(cx) {
         Poll::Pending => deadline
             .as_mut()

@@ -295,7 +295,8 @@ impl Plan {
         for (call, given) in calls.iter().enumerate() {
             let id = ids.replacement(given.id());
             if let Some(to) = &id {
-                let (tool, from) = (given.name().to_owned(), given.id().to_owned());
+                let tool = given.name().to_owned();
+                let from = given.id().to_owned();
                 self.repairs.changes.push(Repair::RenamedCall {
                     tool,
                     from,
@@ -323,7 +324,8 @@ impl Plan {
         tool: &str,
         known: &mut KnownCalls<'a>,
     ) {
-        let (id, name) = (call_id.to_owned(), tool.to_owned());
+        let id = call_id.to_owned();
+        let name = tool.to_owned();
         let Some(place) = known.take(call_id) else {
             let earlier = known
                 .answered

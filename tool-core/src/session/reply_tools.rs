@@ -27,7 +27,8 @@ impl DeclaredTools {
             let is_hidden = entering && tool.flags().ignore_on_enter;
             !is_hidden && agent.is_none_or(|agent| agent.sees(session, tool.name()))
         };
-        let (mut tools, mut searchable) = (session.definitions(), session.searchable_definitions());
+        let mut tools = session.definitions();
+        let mut searchable = session.searchable_definitions();
         tools.retain(is_shown);
         searchable.retain(is_shown);
         let instructions = match agent {

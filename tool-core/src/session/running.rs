@@ -76,7 +76,8 @@ impl RunningCalls {
         interruptions_before: u64,
     ) -> Result<RunningGuard<'_>, ToolError> {
         let mut calls = self.calls.lock();
-        let (tool, definition) = (&call.tool, call.tool.definition());
+        let tool = &call.tool;
+        let definition = call.tool.definition();
         let by_arguments = definition.duplicate_scope() == DuplicateScope::NameAndArgs;
         let is_duplicate = |other: &&RunningCall| {
             other.tool.name() == tool.name()

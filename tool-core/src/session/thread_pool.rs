@@ -24,7 +24,8 @@ impl ThreadPool {
 
     /// Describes the pool for a call that has waited in vain.
     pub(crate) fn describe(&self, owner: &str) -> String {
-        let (size, detached) = (self.size, self.detached.len());
+        let size = self.size;
+        let detached = self.detached.len();
         format!(
             "waiting for a thread: {owner} may run {size} blocking calls at once, and {detached} of those that run were \
              given up and have not ended"

@@ -111,7 +111,8 @@ impl UpdateOptions {
     pub(crate) fn progress_of(&self, call: &ToolCall, began: CallInstant) -> Option<Progress> {
         let listener = self.listener.lock().clone()?;
         let own = call.progress().cloned();
-        let (count, call) = (AtomicUsize::new(0), call.clone());
+        let count = AtomicUsize::new(0);
+        let call = call.clone();
         Some(Progress::listened(move |update| {
             if let Some(own) = &own {
                 own.show(update);

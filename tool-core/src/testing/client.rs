@@ -188,13 +188,15 @@ impl Client {
         arguments: impl Into<Arguments<'a>>,
     ) -> impl Future<Output = T> + Send + 'a {
         // An `async fn` does not know its caller.
-        let (caller, arguments) = (Location::caller(), arguments.into());
+        let caller = Location::caller();
+        let arguments = arguments.into();
         async move {
             let response = self.record(name, arguments).await;
             match response.data() {
                 Ok(data) => data,
                 Err(error) => {
-                    let (error, expected) = (ErrorList::from(error), std::any::type_name::<T>());
+                    let error = ErrorList::from(error);
+                    let expected = std::any::type_name::<T>();
                     panic!(
                         "{caller}: expected `{name}` to return {expected}: {error}\n{}",
                         shown(&response)
@@ -215,7 +217,8 @@ impl Client {
         name: &'a str,
         arguments: impl Into<Arguments<'a>>,
     ) -> impl Future<Output = ErrorBody> + Send + 'a {
-        let (caller, arguments) = (Location::caller(), arguments.into());
+        let caller = Location::caller();
+        let arguments = arguments.into();
         async move {
             let response = self.record(name, arguments).await;
             match response.error() {
@@ -376,7 +379,8 @@ impl Client {
     /// Panics with all calls if the tool was not called with these arguments.
     #[track_caller]
     pub fn assert_called_with(&self, name: &str, arguments: &Value) {
-        let (calls, wanted) = (self.calls(), canonical(arguments));
+        let calls = self.calls();
+        let wanted = canonical(arguments);
         let found = calls
             .iter()
             .any(|call| call.name == name && canonical(&call.arguments()) == wanted);

@@ -119,7 +119,8 @@ impl ScriptedModel {
     /// Panics with the steps that are left.
     #[track_caller]
     pub fn assert_done(&self) {
-        let (asked, left) = (self.requests.len(), &self.script);
+        let asked = self.requests.len();
+        let left = &self.script;
         let lines = left
             .iter()
             .map(|step| format!("  {}", describe(step)))

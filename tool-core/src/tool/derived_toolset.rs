@@ -278,7 +278,8 @@ fn derive<T: Toolset>(
         impl Fn(Resource) -> Resource,
     >,
 ) -> MappedToolset {
-    let (toolset, mut originals) = (Arc::new(toolset), Vec::new());
+    let toolset = Arc::new(toolset);
+    let mut originals = Vec::new();
     let flattened = flatten(Arc::clone(&toolset) as Arc<dyn Toolset>, &mut originals);
     let tools = flattened.into_iter().filter_map(|tool| match tool {
         Tool::Function(tool) => (changes.tool)(tool).map(Tool::Function),

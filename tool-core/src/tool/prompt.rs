@@ -183,7 +183,8 @@ impl PromptDefinition {
                 .take(at)
                 .any(|other| other.name == argument.name)
             {
-                let (name, argument) = (self.name.escape_debug(), argument.name.escape_debug());
+                let name = self.name.escape_debug();
+                let argument = argument.name.escape_debug();
                 problems.push(format!(
                     "prompt `{name}`: duplicate argument `{argument}`; rename one"
                 ));
@@ -214,7 +215,8 @@ impl PromptDefinition {
             .filter(is_unknown)
             .take(3)
             .map(|name| quoted(&crate::text::truncate(name, 64)));
-        let (missing, unknown) = (missing.collect::<Vec<_>>(), unknown.collect::<Vec<_>>());
+        let missing = missing.collect::<Vec<_>>();
+        let unknown = unknown.collect::<Vec<_>>();
         let mut problems = Vec::new();
         if !missing.is_empty() {
             problems.push(format!(
@@ -384,10 +386,8 @@ impl Prompt {
             .iter()
             .find(|known| known.name == request.argument)
         else {
-            let (argument, prompt) = (
-                escape_invisible(&request.argument),
-                self.name().escape_debug(),
-            );
+            let argument = escape_invisible(&request.argument);
+            let prompt = self.name().escape_debug();
             return Err(ToolError::validation(format!(
                 "prompt `{prompt}` has no argument `{argument}`"
             )));

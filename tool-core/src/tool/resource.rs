@@ -503,10 +503,8 @@ impl Resource {
             .variables()
             .any(|known| known == request.argument)
         {
-            let (variable, uri) = (
-                escape_invisible(&request.argument),
-                self.uri().escape_debug(),
-            );
+            let variable = escape_invisible(&request.argument);
+            let uri = self.uri().escape_debug();
             return Err(ToolError::validation(format!(
                 "resource `{uri}` has no variable `{variable}`"
             )));

@@ -260,7 +260,8 @@ fn decode<R: DeserializeOwned>(response: &ToolResponse) -> Result<R, ToolError> 
 
 /// Returns the problems that make the method unusable.
 fn problems(tool: &FunctionTool) -> Vec<String> {
-    let (name, compiled) = (tool.name().escape_debug(), &tool.definition().compiled);
+    let name = tool.name().escape_debug();
+    let compiled = &tool.definition().compiled;
     let mut problems = compiled.problems.clone();
     problems.extend(
         compiled

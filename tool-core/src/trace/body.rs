@@ -116,7 +116,8 @@ fn is_dispatched(id: u32) -> bool {
 #[must_use]
 pub(crate) const fn function_id(path: &str) -> u32 {
     let bytes = path.as_bytes();
-    let (mut hash, mut at) = (0x811c_9dc5_u32, 0);
+    let mut hash = 0x811c_9dc5_u32;
+    let mut at = 0;
     while at < bytes.len() {
         #[allow(clippy::indexing_slicing)] // within bounds, and const
         let byte = bytes[at];

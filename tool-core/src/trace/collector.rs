@@ -133,10 +133,8 @@ impl Totals {
     /// Adds the uses that a span pays for.
     pub(crate) fn add(&mut self, span: &SpanRecord, around: &ParentSpan<'_>) {
         let own_name = |kind| (span.kind == kind).then(|| span.name());
-        let (agent, tool) = (
-            own_name(SpanKind::Agent).or(around.agent),
-            own_name(SpanKind::Tool).or(around.tool),
-        );
+        let agent = own_name(SpanKind::Agent).or(around.agent);
+        let tool = own_name(SpanKind::Tool).or(around.tool);
         let is_tracked = around.is_tracked || span.kind.rank() == 1;
         for entry in span.spent() {
             let sum = CostSummary::from(entry);

@@ -114,10 +114,13 @@ impl DistributedContext {
         pairs: impl IntoIterator<Item = (N, V)>,
         trusted: bool,
     ) -> Self {
-        let (mut parent, mut parents) = (None, 0_usize);
-        let (mut state, mut baggage) = (Some(String::new()), Some(String::new()));
+        let mut parent = None;
+        let mut parents = 0_usize;
+        let mut state = Some(String::new());
+        let mut baggage = Some(String::new());
         for (name, value) in pairs {
-            let (name, value) = (name.as_ref(), trim(value.as_ref()));
+            let name = name.as_ref();
+            let value = trim(value.as_ref());
             if name.eq_ignore_ascii_case(TRACEPARENT) {
                 // Of several, none can be believed.
                 parent = if parents == 0 {
@@ -132,7 +135,8 @@ impl DistributedContext {
                 push_part(&mut baggage, value);
             }
         }
-        let (state, baggage) = (state.unwrap_or_default(), baggage.unwrap_or_default());
+        let state = state.unwrap_or_default();
+        let baggage = baggage.unwrap_or_default();
         let mut context = Self::new();
         if is_within_limits(&state, &baggage) {
             (context.run_id, context.customer_id) = (
@@ -198,10 +202,8 @@ impl DistributedContext {
         } else {
             (self.tracestate.clone(), self.sampled)
         };
-        let (run_id, customer_id) = (
-            id(&imported.run_id, &self.run_id),
-            id(&imported.customer_id, &self.customer_id),
-        );
+        let run_id = id(&imported.run_id, &self.run_id);
+        let customer_id = id(&imported.customer_id, &self.customer_id);
         Self {
             trace_id: None,
             span_id: None,
@@ -307,7 +309,8 @@ const SAMPLED: u8 = 1;
 fn parse_traceparent(text: &str) -> Option<(TraceId, SpanId, bool)> {
     let mut parts = text.split('-');
     let version = hex_byte(parts.next()?)?;
-    let (trace, span) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    let trace = parts.next()?.parse().ok()?;
+    let span = parts.next()?.parse().ok()?;
     let flags = hex_byte(parts.next()?)?;
     // A later version begins as version 00 does, and may continue after a dash. Version ff is
     // invalid.

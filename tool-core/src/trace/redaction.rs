@@ -379,7 +379,8 @@ impl RedactingWriter<'_> {
                     .iter()
                     .any(|name| self.rules.is_secret(name, is_number))
         };
-        let (hides_value, hides_number) = (names_secret(false), names_secret(true));
+        let hides_value = names_secret(false);
+        let hides_number = names_secret(true);
         for (index, ((key, value), normalized)) in members.iter().zip(&keys).enumerate() {
             self.comma(index);
             push_quoted(&mut self.json, &self.rules.redact_text(key));

@@ -385,10 +385,8 @@ impl Scanner<'_> {
     /// Returns the token in `Bearer ..` and `Basic ..`.
     fn scheme_token(&self, word: &str, end: usize) -> Option<Range<usize>> {
         let start = self.until(end, |byte| byte != b' ');
-        let (bearer, basic) = (
-            word.eq_ignore_ascii_case("bearer"),
-            word.eq_ignore_ascii_case("basic"),
-        );
+        let bearer = word.eq_ignore_ascii_case("bearer");
+        let basic = word.eq_ignore_ascii_case("basic");
         if !self.patterns || start == end || !(bearer || basic) {
             return None;
         }

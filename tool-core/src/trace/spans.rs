@@ -134,10 +134,8 @@ pub async fn attributed<F: Future>(
     if !is_wanted() {
         return WithSpan::new(here, work).await;
     }
-    let (anchor, attributes) = (
-        OpenSpan::anchor(TraceContext::of(here.as_ref()), here),
-        attributes(),
-    );
+    let anchor = OpenSpan::anchor(TraceContext::of(here.as_ref()), here);
+    let attributes = attributes();
     anchor.change(|details| {
         for (key, value) in attributes {
             details.set_attribute(key, value);

@@ -47,11 +47,9 @@ impl AgentOptions {
 /// Parses the name, and returns the tokens of the options after it.
 fn name_and_rest(input: ParseStream) -> Result<(Option<Expr>, TokenStream)> {
     if is_option(input) && input.fork().call(Ident::parse_any)? == "name" {
-        let (key, _, name) = (
-            input.call(Ident::parse_any)?,
-            input.parse::<Token![=]>()?,
-            input.parse::<Expr>()?,
-        );
+        let key = input.call(Ident::parse_any)?;
+        let _ = input.parse::<Token![=]>()?;
+        let name = input.parse::<Expr>()?;
         let message = format!(
             "the name of an agent is given without a key\nhelp: write `#[agent({})]`",
             compact(name)

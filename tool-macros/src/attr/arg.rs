@@ -223,7 +223,9 @@ fn pattern(text: LitStr) -> Result<Constraint> {
 
 /// Describes the first bracket without its partner.
 fn unbalanced(pattern: &str) -> Option<String> {
-    let (mut open, mut in_class, mut escaped) = (0_usize, false, false);
+    let mut open = 0_usize;
+    let mut in_class = false;
+    let mut escaped = false;
     let mut class_is_new = false;
     for letter in pattern.chars() {
         if std::mem::take(&mut escaped) {

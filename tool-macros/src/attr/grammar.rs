@@ -312,7 +312,8 @@ fn ends(meta: &ParseNestedMeta) -> Result<()> {
     if meta.input.is_empty() || meta.input.peek(Token![,]) {
         return Ok(());
     }
-    let (next, key) = (meta.input.fork().parse::<TokenTree>()?, shown_key(meta));
+    let next = meta.input.fork().parse::<TokenTree>()?;
+    let key = shown_key(meta);
     let message =
         format!("unexpected `{next}` after the option `{key}`\nhelp: separate options by commas");
     Err(Error::new_spanned(next, message))
@@ -360,7 +361,8 @@ pub(crate) fn invalid_value(
     written: impl ToTokens,
     example: &str,
 ) -> Error {
-    let (key, shown) = (shown_key(meta), compact(&written));
+    let key = shown_key(meta);
+    let shown = compact(&written);
     // A word without quotes is most likely the intended text.
     let word = shown.starts_with(char::is_alphabetic)
         && shown.chars().all(|it| it.is_alphanumeric() || it == '_');

@@ -214,7 +214,8 @@ fn modes(meta: &ParseNestedMeta) -> Result<Modes> {
     } else {
         found.extend(listed_modes(meta)?);
     }
-    let (mut voice, mut text) = (false, false);
+    let mut voice = false;
+    let mut text = false;
     for mode in &found {
         if choice("mode", mode, &["voice", "text"])? == "voice" {
             voice = true;

@@ -62,7 +62,8 @@ pub(super) fn described_exist(tool: &Tool, errors: &mut Errors) {
         .filter(|item| !names.contains(&item.name))
     {
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        let (name, function) = (&item.name, tool.function.plain_name());
+        let name = &item.name;
+        let function = tool.function.plain_name();
         let help = match nearest(name, &known) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "remove the line, or rename it".to_owned(),

@@ -107,7 +107,8 @@ pub(super) fn fit_the_type(argument: &Argument, errors: &mut Errors) {
             errors.report(path, message);
         }
         if !fits && kind != Kind::Unknown {
-            let (name, shown) = (constraint.name(), compact(argument.ty));
+            let name = constraint.name();
+            let shown = compact(argument.ty);
             let message = format!("`{name}` needs {needs}; `{shown}` {}", alternatives(kind));
             errors.report(argument.ty, message);
         }
@@ -163,7 +164,8 @@ pub(super) fn admit_the_literals(argument: &Argument, errors: &mut Errors) {
 }
 
 fn not_valid_for(value: &syn::Expr, ty: &Type, wanted: &str, errors: &mut Errors) {
-    let (shown, ty) = (compact(value), compact(ty));
+    let shown = compact(value);
+    let ty = compact(ty);
     errors.report(
         value,
         format!("`{shown}` is not a valid `{ty}`\nhelp: write {wanted}"),

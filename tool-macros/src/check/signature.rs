@@ -12,7 +12,8 @@ use crate::tokens::mentions;
 /// Returns whether the function is free, and reports it if it is not.
 pub(super) fn is_free(tool: &Tool, errors: &mut Errors) -> bool {
     let sig = &tool.function.sig;
-    let (shown, noun) = (tool.kind.shown(), tool.kind.name());
+    let shown = tool.kind.shown();
+    let noun = tool.kind.name();
     let message = format!(
         "`{shown}` on a method needs `#[toolset]` on its `impl` block\nhelp: add `#[toolset]` above the `impl`"
     );
@@ -92,7 +93,8 @@ pub(super) fn is_not_generic(tool: &Tool, errors: &mut Errors) {
 
 /// Refuses functions that a wrapper cannot call.
 pub(super) fn is_plainly_callable(tool: &Tool, errors: &mut Errors) {
-    let (sig, shown) = (&tool.function.sig, tool.kind.shown());
+    let sig = &tool.function.sig;
+    let shown = tool.kind.shown();
     if let Some(constness) = &sig.constness {
         errors.report(
             constness,

@@ -53,7 +53,8 @@ fn takes_text(tool: &Tool, argument: &Argument, errors: &mut Errors) {
         }
     };
     if is_list {
-        let (shown, noun) = (compact(argument.ty), tool.kind.name());
+        let shown = compact(argument.ty);
+        let noun = tool.kind.name();
         let message = format!(
             "`{shown}` cannot be a parameter of a {noun}, because its arguments are texts\nhelp: take a `String` and split it in the body"
         );

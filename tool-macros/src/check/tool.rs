@@ -63,7 +63,8 @@ fn has_description(tool: &Tool, errors: &mut Errors) {
         Some(ModelText::Expr(_) | ModelText::Docs { .. }) => false,
     };
     if missing {
-        let (name, noun) = (tool.function.plain_name(), tool.kind.name());
+        let name = tool.function.plain_name();
+        let noun = tool.kind.name();
         let reader = if tool.kind == ItemKind::Tool {
             "the model chooses"
         } else {

@@ -206,7 +206,9 @@ fn unique_tools(toolset: &Toolset, errors: &mut Errors) {
             is_named && normalised(&other.name.text) == normalised(&tool.name.text) && !conditional
         });
         let Some(earlier) = earlier else { continue };
-        let (name, first, function) = (&tool.name.text, &earlier.name.text, earlier.ident());
+        let name = &tool.name.text;
+        let first = &earlier.name.text;
+        let function = earlier.ident();
         let noun = tool.kind.name();
         let message = if name == first {
             format!(

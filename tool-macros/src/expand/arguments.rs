@@ -31,7 +31,8 @@ pub(super) fn define_public(expansion: &ToolExpansion) -> Option<TokenStream> {
     if !expansion.args.is_public {
         return None;
     }
-    let (vis, name) = (&expansion.tool.function.vis, &expansion.tool.name.text);
+    let vis = &expansion.tool.function.vis;
+    let name = &expansion.tool.name.text;
     let doc = format!("The arguments of the tool `{name}`.");
     let definition = define(expansion, &quote!(#vis));
     Some(quote_spanned!(site()=> #[doc = #doc] #definition))
@@ -42,10 +43,13 @@ pub(super) fn define_public(expansion: &ToolExpansion) -> Option<TokenStream> {
 fn define(expansion: &ToolExpansion, vis: &TokenStream) -> TokenStream {
     let args = &expansion.args;
     let is_public = args.is_public;
-    let (ident, generics, clause) = (&args.ident, args.declared(), args.where_clause());
+    let ident = &args.ident;
+    let generics = args.declared();
+    let clause = args.where_clause();
     let fields = expansion.tool.arguments().map(|argument| {
         let doc = is_public.then(|| documentation(argument));
-        let (name, ty) = (field(argument), field_type(expansion, argument, is_public));
+        let name = field(argument);
+        let ty = field_type(expansion, argument, is_public);
         quote_spanned!(site()=> #doc #vis #name: #ty)
     });
     let types = expansion.scope.type_names();
@@ -117,7 +121,8 @@ impl TypePaths {
     }
 
     fn outside(scope: &ItemScope) -> Self {
-        let (krate, span) = (&scope.krate, site());
+        let krate = &scope.krate;
+        let span = site();
         Self {
             option: quote_spanned!(span=> ::core::option::Option),
             vec: quote_spanned!(span=> ::std::vec::Vec),
@@ -212,16 +217,13 @@ pub(crate) fn derived_ident(expansion: &ToolExpansion, index: usize) -> Ident {
 /// `#[derive(Deserialize, JsonSchema)] struct __ToolSearchParam3 { #[serde(with = "..")] at: Timestamp }`
 fn derived_struct(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let krate = expansion.scope.krate.to_string().replace(' ', "");
-    let (serde, schemars) = (
-        format!("{krate}::__private::serde"),
-        format!("{krate}::__private::schemars"),
-    );
-    let (ident, ty, name) = (
-        derived_ident(expansion, index),
-        table_type(expansion.scope, argument),
-        field(argument),
-    );
-    let (attrs, cfgs) = (&argument.derived, expansion.cfgs());
+    let serde = format!("{krate}::__private::serde");
+    let schemars = format!("{krate}::__private::schemars");
+    let ident = derived_ident(expansion, index);
+    let ty = table_type(expansion.scope, argument);
+    let name = field(argument);
+    let attrs = &argument.derived;
+    let cfgs = expansion.cfgs();
     let doc = match &argument.description {
         Some(ModelText::Literal(words)) => quote!(#[doc = #words]),
         Some(described) => {

@@ -113,7 +113,8 @@ impl<'a> Body<'a> {
             return self.in_span(&self.span(krate, "__agent_span", &name), &self.code);
         }
         let hidden = matches!(self.returned(), Some(Type::ImplTrait(_))).then(|| quote!(future));
-        let (span, closure) = (site(), self.closure(&self.code));
+        let span = site();
+        let closure = self.closure(&self.code);
         self.called(
             &quote_spanned!(span=> #krate::__private::in_agent(#name, #closure, #krate::__private::finish!(#hidden))),
         )
@@ -239,7 +240,8 @@ fn braces_of(body: &TokenTree) -> Option<Group> {
 /// Separates the inner attributes from the code.
 fn without_inner_attributes(code: TokenStream) -> (TokenStream, TokenStream) {
     let trees = code.into_iter().collect::<Vec<_>>();
-    let (mut inner, mut rest) = (TokenStream::new(), trees.as_slice());
+    let mut inner = TokenStream::new();
+    let mut rest = trees.as_slice();
     while let [
         TokenTree::Punct(hash),
         TokenTree::Punct(bang),

@@ -101,10 +101,8 @@ impl<'a> ArgsType<'a> {
 
     /// Writes the type: `CreateEventArgs<'a, T>`.
     pub(crate) fn applied(&self, lifetime: &TokenStream) -> TokenStream {
-        let (ident, list) = (
-            &self.ident,
-            self.list(self.borrows.then_some(lifetime), &self.scope.applied()),
-        );
+        let ident = &self.ident;
+        let list = self.list(self.borrows.then_some(lifetime), &self.scope.applied());
         quote!(#ident #list)
     }
 
@@ -142,11 +140,9 @@ impl<'a> ArgsType<'a> {
 
 /// Returns whether the tool mentions the word outside of its body.
 pub(crate) fn tool_mentions(tool: &Tool, word: &str) -> bool {
-    let (attrs, sig, description) = (
-        &tool.function.attrs,
-        &tool.function.sig,
-        &tool.options.description,
-    );
+    let attrs = &tool.function.attrs;
+    let sig = &tool.function.sig;
+    let description = &tool.options.description;
     let confirm = match &tool.options.confirm {
         Some(Confirm::When(expr) | Confirm::Instance(expr)) => Some(expr),
         _ => None,

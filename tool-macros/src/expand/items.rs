@@ -66,11 +66,9 @@ impl BlockSpecs {
                 .map(|expansion| expansion.here(spec::expand))
                 .collect::<Vec<_>>()
         };
-        let (tools, prompts, resources) = (
-            of_kind(ItemKind::Tool),
-            of_kind(ItemKind::Prompt),
-            of_kind(ItemKind::Resource),
-        );
+        let tools = of_kind(ItemKind::Tool);
+        let prompts = of_kind(ItemKind::Prompt);
+        let resources = of_kind(ItemKind::Resource);
         let span = Span::mixed_site();
         let prompts =
             (!prompts.is_empty()).then(|| quote_spanned!(span=> .prompts(&[#(#prompts),*])));
@@ -129,7 +127,8 @@ fn cfgs(attrs: &[Attribute]) -> TokenStream {
 fn expansions<'a>(toolset: &'a Toolset, scope: &'a ItemScope) -> Vec<ToolExpansion<'a>> {
     let mut taken = Vec::new();
     let is_mentioned = |name: &str| {
-        let (auth, description) = (&toolset.options.auth, &toolset.options.description);
+        let auth = &toolset.options.auth;
+        let description = &toolset.options.description;
         mentions(&toolset.block.head, name)
             || mentions(quote!(#auth #description), name)
             || toolset.tools.iter().any(|tool| tool_mentions(tool, name))
@@ -156,7 +155,8 @@ fn expansions<'a>(toolset: &'a Toolset, scope: &'a ItemScope) -> Vec<ToolExpansi
 /// __tool::inventory::submit! { __tool::Registration::toolset::<GoogleCalendar>() }
 /// ```
 fn main_block(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream {
-    let (self_ty, place) = (&scope.self_ty, located(&scope.self_ty));
+    let self_ty = &scope.self_ty;
+    let place = located(&scope.self_ty);
     let name = &toolset.name.text;
     let description = toolset.description.as_ref().map(|description| {
         let description = text(description, scope);
@@ -238,12 +238,10 @@ fn options(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
 /// Expands to:
 /// `.setup(|this| __tool::lifecycle(async move { __tool::outcome!(GoogleCalendar::setup(this).await) }))`
 fn lifecycle(method: &str, function: &FunctionItem, scope: &ItemScope) -> TokenStream {
-    let (method, this, path, name) = (
-        generated(method),
-        generated("__this"),
-        scope.self_path(function.ident().span()),
-        function.ident(),
-    );
+    let method = generated(method);
+    let this = generated("__this");
+    let path = scope.self_path(function.ident().span());
+    let name = function.ident();
     let awaited = function.sig.asyncness.map(|_| quote!(.await));
     let outcome = quote_spanned!(located(name)=> __tool::outcome!(#path::#name(#this) #awaited));
     quote_spanned!(located(name)=> .#method(|#this| __tool::lifecycle(async move { #outcome })))
@@ -262,10 +260,12 @@ fn part_ident(name: &Ident) -> Ident {
 /// }
 /// ```
 fn named_part(name: &Ident, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream {
-    let (self_ty, function) = (&scope.self_ty, part_ident(name));
+    let self_ty = &scope.self_ty;
+    let function = part_ident(name);
     let specs = specs.of_part();
     let constant = generated(&function.to_string().to_uppercase());
-    let (generics, clause) = (scope.declared(), scope.where_clause());
+    let generics = scope.declared();
+    let clause = scope.where_clause();
     let generics = scope.is_generic().then(|| quote!(<#generics>));
     quote_spanned! {Span::mixed_site()=>
         impl #generics #self_ty #clause {
@@ -305,25 +305,25 @@ fn part(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> TokenStream
 /// ```
 pub(crate) fn expand_function(tool: &Tool) -> TokenStream {
     let scope = ItemScope::free(tool.options.krate.as_ref(), tool.function);
-    let (function, name) = (tool.function, tool.ident());
+    let function = tool.function;
+    let name = tool.ident();
     let ident = ArgsType::name(tool, &mut Vec::new(), |name| tool_mentions(tool, name));
     let expansion = ToolExpansion {
         tool,
         scope: &scope,
         args: ArgsType::of(tool, &scope, ident),
     };
-    let (items, public, spec) = (
-        expansion.here(items),
-        expansion.here(arguments::define_public),
-        expansion.here(spec::expand),
-    );
+    let items = expansion.here(items);
+    let public = expansion.here(arguments::define_public);
+    let spec = expansion.here(spec::expand);
     let consumed = consumed([tool], &["agent"]);
     let (spec_type, register) = match tool.kind {
         ItemKind::Tool => ("ToolSpec", "function"),
         ItemKind::Prompt => ("PromptSpec", "prompt"),
         ItemKind::Resource => ("ResourceSpec", "resource"),
     };
-    let (spec_type, register) = (generated(spec_type), generated(register));
+    let spec_type = generated(spec_type);
+    let register = generated(register);
     let items = quote_spanned! {Span::mixed_site()=>
         #consumed
         #items
@@ -343,6 +343,7 @@ pub(crate) fn expand_function(tool: &Tool) -> TokenStream {
 /// Expands to: the argument struct, its `ArgumentStruct` impl, the wrapper.
 fn items(expansion: &ToolExpansion) -> TokenStream {
     let structs = arguments::define_private(expansion);
-    let (decode, wrapper) = (decode::expand(expansion), wrapper::expand(expansion));
+    let decode = decode::expand(expansion);
+    let wrapper = wrapper::expand(expansion);
     quote_spanned!(Span::mixed_site()=> #structs #decode #wrapper)
 }

@@ -20,7 +20,8 @@ use crate::tokens::{generated, located, site};
 /// `<City as __tool::ToolParameter>::ROW.named("city", "Where")`
 pub(crate) fn row(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
     let name = &argument.name;
-    let (span, place) = (site(), located(argument.ty));
+    let span = site();
+    let place = located(argument.ty);
     if !argument.derived.is_empty() {
         let ty = derived_ident(expansion, index);
         return quote_spanned!(place=> <#ty as __tool::ToolParameter>::ROW.flat(#name));
@@ -41,10 +42,8 @@ pub(crate) fn row(expansion: &ToolExpansion, index: usize, argument: &Argument) 
         .map(|kind| limit(kind, argument, expansion.scope));
     let limits = (!argument.constraints.is_empty())
         .then(|| quote_spanned!(span=> .constraints(&[#(#limits),*])));
-    let (default, examples) = (
-        value::table_entry(expansion, argument),
-        value::examples(expansion, argument),
-    );
+    let default = value::table_entry(expansion, argument);
+    let examples = value::examples(expansion, argument);
     let row = if let Some(ty) = ty {
         quote_spanned!(place=> #ty::ROW.named(#name, #description))
     } else {
@@ -100,7 +99,8 @@ fn literal(value: &Literal) -> TokenStream {
 /// Expands to: `__Limit::integers(__Some(5), __Some(480), false)`, or `__Limit::range(..)` where a
 /// bound is a float
 fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenStream {
-    let (span, exclusive) = (site(), range.exclusive);
+    let span = site();
+    let exclusive = range.exclusive;
     let ty = number_type(argument.ty).map(generated);
     let is_float = ty.as_ref().is_some_and(|ty| ty == "f32" || ty == "f64");
     let whole = |bound: &Option<Bound<Number>>| match bound {
@@ -114,7 +114,8 @@ fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenS
         Some(_) => None,
     };
     if let (Some(min), Some(max)) = (whole(&range.min), whole(&range.max)) {
-        let (min, max) = (option(min), option(max));
+        let min = option(min);
+        let max = option(max);
         return quote_spanned!(span=> __Limit::integers(#min, #max, #exclusive));
     }
     let any = |bound: &Option<Bound<Number>>| {
@@ -126,7 +127,8 @@ fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenS
             }
         }))
     };
-    let (min, max) = (any(&range.min), any(&range.max));
+    let min = any(&range.min);
+    let max = any(&range.max);
     quote_spanned!(span=> __Limit::range(#min, #max, #exclusive))
 }
 
@@ -134,7 +136,8 @@ fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenS
 ///
 /// Expands to: `{ const __BOUND: u32 = MAX; __BOUND as i128 }`
 fn constant(path: &ExprPath, ty: Option<&Ident>, target: &str, scope: &ItemScope) -> TokenStream {
-    let (path, target) = (scope.without_self(path), generated(target));
+    let path = scope.without_self(path);
+    let target = generated(target);
     quote_spanned!(site()=> { const __BOUND: #ty = #path; __BOUND as #target })
 }
 
@@ -152,11 +155,9 @@ fn sized(name: &str, size: &Size, scope: &ItemScope) -> TokenStream {
         }))
     };
     let less = size.exclusive.then(|| quote!(-1));
-    let (variant, min, max) = (
-        generated(name),
-        bound(&size.min, None),
-        bound(&size.max, less),
-    );
+    let variant = generated(name);
+    let min = bound(&size.min, None);
+    let max = bound(&size.max, less);
     quote_spanned!(site()=> __Limit::#variant(#min, #max))
 }
 

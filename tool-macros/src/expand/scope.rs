@@ -73,15 +73,14 @@ impl<'a> ItemScope<'a> {
     pub(crate) fn declared(&self) -> TokenStream {
         let params = self.params().map(|param| match param {
             GenericParam::Type(param) => {
-                let (ident, colon, bounds) = (
-                    &param.ident,
-                    &param.colon_token,
-                    self.without_self(&param.bounds),
-                );
+                let ident = &param.ident;
+                let colon = &param.colon_token;
+                let bounds = self.without_self(&param.bounds);
                 quote!(#ident #colon #bounds)
             }
             GenericParam::Const(param) => {
-                let (ident, ty) = (&param.ident, &param.ty);
+                let ident = &param.ident;
+                let ty = &param.ty;
                 quote!(const #ident: #ty)
             }
             GenericParam::Lifetime(param) => param.to_token_stream(),

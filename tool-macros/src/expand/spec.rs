@@ -27,11 +27,9 @@ use crate::tokens::{
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     let span = site();
-    let (name, cfgs, wrapper) = (
-        &expansion.tool.name.text,
-        expansion.cfgs(),
-        wrapper::ident(expansion),
-    );
+    let name = &expansion.tool.name.text;
+    let cfgs = expansion.cfgs();
+    let wrapper = wrapper::ident(expansion);
     let description = expansion.tool.description.as_ref().map(|description| {
         let description = text(description, expansion.scope);
         quote_spanned!(span=> .description(#description))
@@ -42,7 +40,8 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     });
     let path = path(expansion);
     let location = source_location(line(expansion.tool.ident().span()), &path);
-    let (options, output) = (options(expansion), output(expansion));
+    let options = options(expansion);
+    let output = output(expansion);
     let defaults = instance_defaults(expansion);
     let returns = expansion.tool.returns.as_ref().map(|returns| {
         let returns = text(returns, expansion.scope);
@@ -73,11 +72,14 @@ pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
 /// ])
 /// ```
 fn text_method(expansion: &ToolExpansion, method: &TokenStream) -> TokenStream {
-    let (span, tool) = (site(), expansion.tool);
+    let span = site();
+    let tool = expansion.tool;
     let completers = tool.arguments().filter_map(|argument| {
-        let (name, place) = (&argument.name, located(argument.complete.as_ref()?));
+        let name = &argument.name;
+        let place = located(argument.complete.as_ref()?);
         let complete = expansion.scope.without_self(argument.complete.as_ref()?);
-        let (this, request) = (generated("__this"), generated("__request"));
+        let this = generated("__this");
+        let request = generated("__request");
         let (receiver, called) = if expansion.scope.is_free() {
             (quote!(_), quote!(&#request))
         } else {
@@ -93,13 +95,12 @@ fn text_method(expansion: &ToolExpansion, method: &TokenStream) -> TokenStream {
     if tool.kind == ItemKind::Prompt {
         return quote_spanned!(span=> __tool::PromptSpec::new(#method) #complete);
     }
-    let (uri, mime) = (
-        &tool.options.uri,
-        tool.options
-            .mime
-            .as_ref()
-            .map(|mime| quote!(.mime_type(#mime))),
-    );
+    let uri = &tool.options.uri;
+    let mime = tool
+        .options
+        .mime
+        .as_ref()
+        .map(|mime| quote!(.mime_type(#mime)));
     quote_spanned!(span=> __tool::ResourceSpec::new(#uri, #method) #mime #complete)
 }
 
@@ -137,7 +138,8 @@ fn options(expansion: &ToolExpansion) -> TokenStream {
         let name = generated(&flag.name);
         quote!(.#name())
     });
-    let (choices, confirm) = (choices(options), confirm(expansion));
+    let choices = choices(options);
+    let confirm = confirm(expansion);
     let guide = options.guide.as_ref().map(|guide| {
         quote_spanned!(site()=> .guide(::core::include_str!(::core::concat!(::core::env!("CARGO_MANIFEST_DIR"), "/", #guide))))
     });
@@ -156,11 +158,9 @@ fn choices(options: &ItemOptions) -> TokenStream {
         ("duplicate_scope", "DuplicateScope", options.duplicate_scope),
     ];
     let chosen = chosen.into_iter().filter_map(|(method, ty, choice)| {
-        let (method, ty, variant) = (
-            generated(method),
-            generated(ty),
-            generated(&camel_case(choice?)),
-        );
+        let method = generated(method);
+        let ty = generated(ty);
+        let variant = generated(&camel_case(choice?));
         Some(quote_spanned!(site()=> .#method(__tool::#ty::#variant)))
     });
     let modes = options.modes.map(|modes| {
@@ -177,12 +177,14 @@ fn choices(options: &ItemOptions) -> TokenStream {
 /// Expands to: `.confirm(__tool::Confirm::Always)`, and `.instance_confirm(|__this| __this.asks)`
 /// where the instance decides.
 fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
-    let (span, this) = (site(), generated("__this"));
+    let span = site();
+    let this = generated("__this");
     let when = match expansion.tool.options.confirm.as_ref()? {
         Confirm::Always => quote_spanned!(span=> Always),
         Confirm::Never => quote_spanned!(span=> Never),
         Confirm::When(_) => {
-            let (name, generics) = (wrapper::confirm_ident(expansion), expansion.scope.applied());
+            let name = wrapper::confirm_ident(expansion);
+            let generics = expansion.scope.applied();
             let turbofish = expansion.scope.is_generic().then(|| quote!(::<#generics>));
             quote_spanned!(span=> When(#name #turbofish))
         }
@@ -209,7 +211,8 @@ fn instance_defaults(expansion: &ToolExpansion) -> Option<TokenStream> {
                 return None;
             };
             let expr = without_self_value(expansion.scope.without_self(expr), &this);
-            let (number, value) = (unsuffixed(i), value::json(expansion, argument, &expr));
+            let number = unsuffixed(i);
+            let value = value::json(expansion, argument, &expr);
             Some(quote_spanned!(site()=> (#number, |#this| #value)))
         })
         .collect();

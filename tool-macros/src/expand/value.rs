@@ -101,7 +101,8 @@ fn converted(
     literal: Option<&Literal>,
     convert: &dyn Fn(&TokenStream) -> TokenStream,
 ) -> TokenStream {
-    let (span, each) = (site(), generated("__value").to_token_stream());
+    let span = site();
+    let each = generated("__value").to_token_stream();
     let on_each = convert(&each);
     match argument.passing {
         ParamPassing {

@@ -45,12 +45,12 @@ pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
 /// ```
 pub(crate) fn expand(expansion: &ToolExpansion) -> TokenStream {
     let span = site();
-    let (name, cfgs, call) = (ident(expansion), expansion.cfgs(), generated("__call"));
-    let (self_ty, generics, clause) = (
-        &expansion.scope.self_ty,
-        expansion.scope.declared(),
-        expansion.scope.where_clause(),
-    );
+    let name = ident(expansion);
+    let cfgs = expansion.cfgs();
+    let call = generated("__call");
+    let self_ty = &expansion.scope.self_ty;
+    let generics = expansion.scope.declared();
+    let clause = expansion.scope.where_clause();
     let self_ty = respanned(self_ty, span);
     let this = if expansion.tool.has_receiver() {
         generated("__this").to_token_stream()
@@ -281,11 +281,9 @@ fn confirm(expansion: &ToolExpansion) -> Option<TokenStream> {
     let Some(Confirm::When(expr)) = &expansion.tool.options.confirm else {
         return None;
     };
-    let (name, cfgs, applied) = (
-        confirm_ident(expansion),
-        expansion.cfgs(),
-        expansion.args.applied(&quote!('_)),
-    );
+    let name = confirm_ident(expansion);
+    let cfgs = expansion.cfgs();
+    let applied = expansion.args.applied(&quote!('_));
     let clause = expansion.scope.where_clause();
     let generics = expansion.scope.declared();
     let generics = expansion.scope.is_generic().then(|| quote!(<#generics>));

@@ -229,7 +229,8 @@ fn argument<'a>(
             None
         }
         pattern => {
-            let (ty, name) = (compact(&typed.ty), parameter_name(&typed.ty));
+            let ty = compact(&typed.ty);
+            let name = parameter_name(&typed.ty);
             errors.report(pattern, format!("tool parameters must be plain identifiers\nhelp: take `{name}: {ty}` and destructure it in the body"));
             None
         }

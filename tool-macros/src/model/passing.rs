@@ -282,7 +282,8 @@ fn unusable(ty: &Type) -> Error {
 }
 
 fn not_borrowable(ty: &Type) -> Error {
-    let (shown, parts) = (compact(ty), unsized_parts(ty));
+    let shown = compact(ty);
+    let parts = unsized_parts(ty);
     if let Some(UnsizedPart { name, .. }) = parts.first() {
         let fix = parts.iter().fold(shown.clone(), |text, part| {
             text.replace(&part.written, &part.owned)

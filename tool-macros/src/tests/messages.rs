@@ -647,7 +647,8 @@ const CASES: &[(Macro, &str, &str)] = &[
 ];
 
 fn run((name, args, source): (Macro, &str, &str)) -> (String, Vec<String>) {
-    let (args_tokens, item) = (tokens(args), tokens(source));
+    let args_tokens = tokens(args);
+    let item = tokens(source);
     let (expanded, attribute) = match name {
         Tool => (driver::tool(args_tokens, &item), "tool"),
         Prompt => (driver::prompt(args_tokens, &item), "prompt"),

@@ -21,7 +21,8 @@ fn tool(attr: &syn::Attribute) -> ItemOptions {
 }
 
 fn arg(attr: &syn::Attribute) -> ArgOptions {
-    let (mut errors, mut options) = (Errors::default(), ArgOptions::default());
+    let mut errors = Errors::default();
+    let mut options = ArgOptions::default();
     options.parse(attr, &mut errors);
     assert_eq!(errors.into_tokens().map(|tokens| errors_in(&tokens)), None);
     options
@@ -330,7 +331,8 @@ fn reads_options_inside_macro_rules_groups() {
             tokens,
         ))
     };
-    let (number, text) = (grouped(tokens("5")), grouped(tokens("\"x\"")));
+    let number = grouped(tokens("5"));
+    let text = grouped(tokens("\"x\""));
     let options = arg(&parse_quote!(#[arg(default = #number, name = #text, range(1..=#number))]));
     assert!(
         matches!(options.default, Some(DefaultOption::Value(expr)) if Literal::of(&expr) == Some(Literal::Number(Int(5))))

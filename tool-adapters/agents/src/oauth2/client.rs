@@ -68,7 +68,8 @@ type GrantClient =
 impl OAuth2Client {
     /// Creates a client without a secret.
     pub fn new(id: impl Into<String>, redirect_url: impl Into<String>) -> Self {
-        let (id, redirect_url) = (id.into(), redirect_url.into());
+        let id = id.into();
+        let redirect_url = redirect_url.into();
         Self {
             id,
             secret: None,
@@ -244,7 +245,9 @@ impl OAuth2Client {
         code: &Secret,
         verifier: &Secret,
     ) -> Result<Tokens, OAuth2Error> {
-        let (client, http, sent_at) = (self.for_grant(grant)?, http.get()?, jiff::Timestamp::now());
+        let client = self.for_grant(grant)?;
+        let http = http.get()?;
+        let sent_at = jiff::Timestamp::now();
         let request = client.exchange_code(AuthorizationCode::new(code.expose().to_owned()));
         let request =
             request.set_pkce_verifier(PkceCodeVerifier::new(verifier.expose().to_owned()));
@@ -270,7 +273,9 @@ impl OAuth2Client {
         http: &HttpClient,
         refresh: &Secret,
     ) -> Result<Tokens, OAuth2Error> {
-        let (client, http, sent_at) = (self.for_grant(grant)?, http.get()?, jiff::Timestamp::now());
+        let client = self.for_grant(grant)?;
+        let http = http.get()?;
+        let sent_at = jiff::Timestamp::now();
         let token = RefreshToken::new(refresh.expose().to_owned());
         let request = client.exchange_refresh_token(&token);
         let request = self
@@ -290,7 +295,9 @@ impl OAuth2Client {
         grant: &OAuth2,
         http: &HttpClient,
     ) -> Result<Tokens, OAuth2Error> {
-        let (client, http, sent_at) = (self.for_grant(grant)?, http.get()?, jiff::Timestamp::now());
+        let client = self.for_grant(grant)?;
+        let http = http.get()?;
+        let sent_at = jiff::Timestamp::now();
         let request = client
             .exchange_client_credentials()
             .add_scopes(grant.scopes.iter().cloned().map(Scope::new));

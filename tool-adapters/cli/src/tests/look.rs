@@ -349,7 +349,9 @@ async fn a_long_call_shows_its_progress_in_one_line() {
         .with(wait_for_progress)
         .build()
         .expect("sound tools");
-    let (mut input, mut output, mut errors) = (&b""[..], Vec::new(), ReleasingErrors(Vec::new()));
+    let mut input = &b""[..];
+    let mut output = Vec::new();
+    let mut errors = ReleasingErrors(Vec::new());
     let mut io = CommandIo::new(&mut input, &mut output, &mut errors)
         .width(40)
         .progress(true);
@@ -371,7 +373,9 @@ async fn a_long_call_shows_its_progress_in_one_line() {
 
 #[tokio::test]
 async fn a_short_call_shows_no_progress() {
-    let (mut input, mut output, mut errors) = (&b""[..], Vec::new(), Vec::new());
+    let mut input = &b""[..];
+    let mut output = Vec::new();
+    let mut errors = Vec::new();
     let mut io = CommandIo::new(&mut input, &mut output, &mut errors).progress(true);
     let status = run(
         ["tools", "call", "command_line_add", "a=1"],

@@ -76,7 +76,9 @@ pub(crate) async fn run_in(
     width: Option<usize>,
     color: bool,
 ) -> Outcome {
-    let (mut input, mut output, mut errors) = (input.as_bytes(), Vec::new(), Vec::new());
+    let mut input = input.as_bytes();
+    let mut output = Vec::new();
+    let mut errors = Vec::new();
     let mut io = CommandIo::new(&mut input, &mut output, &mut errors).color(color, color);
     if let Some(width) = width {
         io = io.width(width);

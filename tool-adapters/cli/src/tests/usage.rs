@@ -228,7 +228,8 @@ async fn succeeds_if_the_reader_closes_the_output() {
         &["tools", "manifest"],
     ] {
         let mut errors = Vec::new();
-        let (mut input, mut output) = (io::empty(), ClosedOutput);
+        let mut input = io::empty();
+        let mut output = ClosedOutput;
         let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
         assert_eq!(
             run(arguments, &tools(), &mut io).await,

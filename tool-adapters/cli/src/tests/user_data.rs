@@ -30,7 +30,9 @@ fn with_user() -> CommandLine {
 }
 
 async fn run(command_line: &CommandLine, options: &[&str]) -> Outcome {
-    let (mut input, mut output, mut errors) = (&b""[..], Vec::new(), Vec::new());
+    let mut input = &b""[..];
+    let mut output = Vec::new();
+    let mut errors = Vec::new();
     let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
     let arguments = [&["tools", "call", "command_line_greet"], options].concat();
     let status = command_line.run(arguments, &mut io).await;

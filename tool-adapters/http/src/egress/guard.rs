@@ -100,7 +100,8 @@ impl Resolve for GuardedResolver {
         let policy = Arc::clone(&self.0);
         Box::pin(async move {
             if name.as_str() == REFUSED_NAME {
-                let (host, kind) = ("an address of the URL".to_owned(), "not public");
+                let host = "an address of the URL".to_owned();
+                let kind = "not public";
                 return Err(EgressError::NotPublic { host, kind }.into());
             }
             // The operator has chosen the proxy.

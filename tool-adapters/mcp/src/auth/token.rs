@@ -214,7 +214,9 @@ pub(crate) async fn check(
 /// tokens.
 fn unchecked_issuer(token: &str) -> Option<String> {
     let mut parts = token.split('.');
-    let (_, payload, _) = (parts.next()?, parts.next()?, parts.next()?);
+    let _ = parts.next()?;
+    let payload = parts.next()?;
+    let _ = parts.next()?;
     if parts.next().is_some() {
         return None;
     }
@@ -391,9 +393,8 @@ fn check_introspected(
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default()
         .as_secs_f64();
-    let (leeway, time) = (leeway.as_secs_f64(), |name: &str| {
-        claims.get(name).map(Value::as_f64)
-    });
+    let leeway = leeway.as_secs_f64();
+    let time = |name: &str| claims.get(name).map(Value::as_f64);
     match (time("exp"), time("nbf")) {
         (Some(None), _) | (_, Some(None)) => Err(TokenProblem::Claim),
         (Some(Some(end)), _) if end + leeway <= now => Err(TokenProblem::Expired),

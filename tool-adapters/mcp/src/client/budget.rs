@@ -200,9 +200,11 @@ mod tests {
 
     #[test]
     fn requests_and_tokens_of_a_call_and_of_all_calls_are_bounded() {
-        let (server, ctx) = (ServerSpending::default(), RunContext::detached());
+        let server = ServerSpending::default();
+        let ctx = RunContext::detached();
         let budget = SamplingBudget::new(4, 1_000).per_call(2, 600);
-        let (one, other) = (Spending::default(), Spending::default());
+        let one = Spending::default();
+        let other = Spending::default();
         let charge = |call, wanted| server.charge(&ctx, call, &budget, (10, wanted));
         assert_eq!(charge(&one, 500).expect("both have them").tokens, 500);
         assert_eq!(charge(&one, 500).expect("the call has 100").tokens, 100);
@@ -220,7 +222,8 @@ mod tests {
 
     #[test]
     fn usage_corrects_what_was_charged() {
-        let (server, ctx) = (ServerSpending::default(), RunContext::detached());
+        let server = ServerSpending::default();
+        let ctx = RunContext::detached();
         let budget = SamplingBudget::new(10, 1_000);
         let call = Spending::default();
         for used in [100, 200, 300] {

@@ -579,7 +579,8 @@ mod tests {
     fn the_longest_secret_is_masked_first() {
         for at in 0..1_000 {
             let header = |name: &str, value: String| (name.to_owned(), Zeroizing::new(value));
-            let (short, long) = (format!("acme{at}"), format!("Bearer acme{at}-9f8e7d6c"));
+            let short = format!("acme{at}");
+            let long = format!("Bearer acme{at}-9f8e7d6c");
             let headers = vec![header("x-org", short), header("authorization", long)];
             let credentials = Credentials {
                 headers,

@@ -140,10 +140,8 @@ fn text_of(error: &(dyn Error + 'static)) -> String {
             return "the server closed the connection before it answered".to_owned();
         }
     }
-    let (text, is_step) = (
-        error.to_string(),
-        error.is::<reqwest::Error>() || error.is::<client::legacy::Error>(),
-    );
+    let text = error.to_string();
+    let is_step = error.is::<reqwest::Error>() || error.is::<client::legacy::Error>();
     match error.downcast_ref().map(io::Error::kind) {
         _ if error.source().is_some()
             && (is_step || error.is::<hyper::Error>() || STEPS.contains(&&*text)) =>

@@ -309,11 +309,13 @@ mod tests {
         let line = format!("data: {}", "x".repeat(1 << 20));
         for end in ["\n", "\r", "\r\n"] {
             let fits = |lines: usize| {
-                let (mut size, line) = (EventSize::default(), format!("{line}{end}"));
+                let mut size = EventSize::default();
+                let line = format!("{line}{end}");
                 (0..lines).all(|_| size.add(line.as_bytes()))
             };
             assert!(fits(15) && !fits(16), "{end:?}");
-            let (mut size, event) = (EventSize::default(), format!("{line}{end}{end}"));
+            let mut size = EventSize::default();
+            let event = format!("{line}{end}{end}");
             assert!((0..100).all(|_| size.add(event.as_bytes())), "{end:?}");
         }
     }

@@ -273,8 +273,10 @@ mod tests {
             listener.local_addr().expect("an address")
         );
         let client = PlainClient::new(&url.parse().expect("a URL")).expect("a plain address");
-        let (opened, closed) = (Arc::<AtomicUsize>::default(), Arc::new(Semaphore::new(0)));
-        let (counter, permits) = (Arc::clone(&opened), Arc::clone(&closed));
+        let opened = Arc::<AtomicUsize>::default();
+        let closed = Arc::new(Semaphore::new(0));
+        let counter = Arc::clone(&opened);
+        let permits = Arc::clone(&closed);
         tokio::spawn(async move {
             while let Ok((mut stream, _)) = listener.accept().await {
                 counter.fetch_add(1, Ordering::SeqCst);

@@ -145,7 +145,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn bodies_below_the_lowest_rate_are_refused() {
-        let (limits, began, mut refused) = (HttpLimits::default(), Instant::now(), 0);
+        let limits = HttpLimits::default();
+        let began = Instant::now();
+        let mut refused = 0;
         for rate in 1..=1_000 {
             let read = read_body(dripping(1 << 20, rate), 4 << 20, (&limits, &mut share())).await;
             refused += usize::from(read == Err(BodyError::TooSlow(1024)));
@@ -230,8 +232,10 @@ mod tests {
             all: 1_000 * one,
             each: 250 * one,
         };
-        let (quota, limits) = (Arc::default(), HttpLimits::default());
-        let (mut kept, mut read) = (Vec::new(), [0, 0]);
+        let quota = Arc::default();
+        let limits = HttpLimits::default();
+        let mut kept = Vec::new();
+        let mut read = [0, 0];
         for at in 0..2_500_u32 {
             // The first half of the bodies comes from one address.
             let address = if at < 1_250 {

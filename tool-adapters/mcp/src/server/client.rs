@@ -153,7 +153,8 @@ mod tests {
     }
 
     fn by_principal(principal: &str) -> Client {
-        let (parts, principal) = (Request::new(()).into_parts().0, principal.to_owned());
+        let parts = Request::new(()).into_parts().0;
+        let principal = principal.to_owned();
         Client::of(
             &parts,
             Some(&move |_| Some(principal.clone())),
@@ -164,7 +165,8 @@ mod tests {
 
     #[test]
     fn no_token_has_the_session_of_a_principal() {
-        let (mut ids, mut texts) = (HashSet::new(), HashSet::new());
+        let mut ids = HashSet::new();
+        let mut texts = HashSet::new();
         for at in 0..1_000 {
             let name = format!("alice {at}");
             let digest = by_principal(&name).session_id().expect("an id");
@@ -194,7 +196,8 @@ mod tests {
 
     #[test]
     fn spellings_of_a_token_are_one_client() {
-        let (token, mut tried) = (by_token(b"Bearer x-1"), 0);
+        let token = by_token(b"Bearer x-1");
+        let mut tried = 0;
         for case in 0..64 {
             let letter = |(at, letter): (usize, char)| {
                 if case >> at & 1 == 1 {

@@ -424,7 +424,8 @@ mod tests {
             Arc::default(),
             Arc::default(),
         );
-        let (connection, streams) = (Arc::new(connection), SessionStreams::default());
+        let connection = Arc::new(connection);
+        let streams = SessionStreams::default();
         let to = Recipient::Streams(streams.clone());
         let opened = connection
             .open(InitializeRequestParams::default(), &Client::default(), to)
@@ -511,7 +512,8 @@ mod tests {
     async fn the_end_of_a_session_ends_its_handler() {
         let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
         let session = open_session(&sessions).await;
-        let (connection, running) = (Arc::downgrade(&session.connection), session.handler());
+        let connection = Arc::downgrade(&session.connection);
+        let running = session.handler();
         let id = sessions
             .open
             .lock()

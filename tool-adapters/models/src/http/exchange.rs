@@ -197,11 +197,9 @@ pub struct Timeouts {
 
 impl Default for Timeouts {
     fn default() -> Self {
-        let (connect, idle, total) = (
-            Duration::from_secs(10),
-            Duration::from_secs(5 * 60),
-            Duration::from_secs(15 * 60),
-        );
+        let connect = Duration::from_secs(10);
+        let idle = Duration::from_secs(5 * 60);
+        let total = Duration::from_secs(15 * 60);
         Self {
             connect,
             idle,

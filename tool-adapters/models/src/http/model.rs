@@ -488,7 +488,8 @@ impl ProviderModel<HttpTransport> {
         let idempotency = http_api(self.provider)
             .ok()
             .and_then(|http| IdempotencyKey::new(http.idempotency_header?));
-        let (idle, max_bytes) = (self.transport.timeouts.idle, self.transport.max_bytes);
+        let idle = self.transport.timeouts.idle;
+        let max_bytes = self.transport.max_bytes;
         let turn_id = self.host().turn_id();
         let late = |_| {
             RequestFailure::transient(
@@ -496,7 +497,8 @@ impl ProviderModel<HttpTransport> {
             )
         };
         let recording = self.transport.recording.clone();
-        let (mut failed, mut is_renewed) = (0, false);
+        let mut failed = 0;
+        let mut is_renewed = false;
         loop {
             // The key may have expired between two attempts.
             let endpoint = Endpoint::new(self.provider, &self.access, &self.model, prepared.stream);

@@ -90,7 +90,8 @@ impl LiveCalls {
         response: u64,
     ) -> Option<KnownCall> {
         let is_same = |tracked: &&mut TrackedCall| {
-            let (known, repeated) = (&tracked.call, call);
+            let known = &tracked.call;
+            let repeated = call;
             tracked.wire_id == wire_id
                 && known.name() == repeated.name()
                 && known.arguments() == repeated.arguments()
@@ -117,8 +118,10 @@ impl LiveCalls {
         conversation: u64,
         agent: &SpanHandle,
     ) {
-        let (session, running) = (self.session.clone(), call.clone());
-        let (turn, mut begun) = (self.turns, self.turns_begun.subscribe());
+        let session = self.session.clone();
+        let running = call.clone();
+        let turn = self.turns;
+        let mut begun = self.turns_begun.subscribe();
         self.work.spawn(agent.inside(async move {
             // Without its sender, the conversation is over.
             let _ = begun.wait_for(|begun| *begun >= turn).await;
@@ -155,7 +158,9 @@ impl LiveCalls {
         {
             self.calls.remove(at);
         }
-        let (repeated_as, withdrawn, interrupted) = (None, false, false);
+        let repeated_as = None;
+        let withdrawn = false;
+        let interrupted = false;
         self.calls.push_back(TrackedCall {
             call,
             wire_id,
@@ -183,7 +188,8 @@ impl LiveCalls {
     pub(crate) fn next_turn(&mut self) {
         let session = self.session.clone();
         self.turns += 1;
-        let (number, begun) = (self.turns, self.turns_begun.clone());
+        let number = self.turns;
+        let begun = self.turns_begun.clone();
         self.work.spawn(async move {
             let turn = session.next_turn().await;
             begun.send_modify(|begun| *begun = number.max(*begun));

@@ -175,10 +175,8 @@ fn handshake_request(
     if !matches!(request.uri().scheme_str(), Some("ws" | "wss")) {
         return Err(invalid_url());
     }
-    let (scheme, host) = (
-        request.uri().scheme_str().unwrap_or_default(),
-        request.uri().host().unwrap_or_default(),
-    );
+    let scheme = request.uri().scheme_str().unwrap_or_default();
+    let host = request.uri().host().unwrap_or_default();
     model
         .access
         .check_encrypted(scheme, host, &base, key.is_some())?;

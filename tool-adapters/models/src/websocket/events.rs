@@ -197,7 +197,9 @@ struct WaitingEvents {
 
 /// Creates a queue that takes events until they have `limit` bytes.
 pub(crate) fn event_queue(filter: SpeechFilter, limit: usize) -> (EventQueue, EventReceiver) {
-    let (waiting, pushed, taken) = (Mutex::default(), Notify::new(), Notify::new());
+    let waiting = Mutex::default();
+    let pushed = Notify::new();
+    let taken = Notify::new();
     let shared = Arc::new(SharedQueue {
         filter,
         limit,
@@ -379,13 +381,16 @@ mod tests {
     #[tokio::test]
     async fn no_suppressed_or_unwanted_audio_is_delivered() {
         let session = session().await;
-        let (mut numbers, mut heard) = (Numbers(7), 0_u64);
+        let mut numbers = Numbers(7);
+        let mut heard = 0_u64;
         for sequence in 0..10_000 {
             let filter = SpeechFilter::new(session.clone());
             let (mut queue, mut receiver) = event_queue(filter.clone(), 1_000_000);
-            let (mut pushed, mut delivered) = (0_u64, 0_u64);
+            let mut pushed = 0_u64;
+            let mut delivered = 0_u64;
             // The audio of answers that a tool did not want.
-            let (mut suppressed, mut unwanted) = (false, HashSet::new());
+            let mut suppressed = false;
+            let mut unwanted = HashSet::new();
             suppress(&session, false).await;
             for _ in 0..20 {
                 match numbers.below(9) {

@@ -156,7 +156,8 @@ impl LiveTask {
     fn take_call(&mut self, call: ToolCall, connection: &mut Connection) {
         let repeated = self.state.repeated_call.take();
         let wire_id = repeated.clone().unwrap_or_else(|| call.id().to_owned());
-        let (conversation, response) = (self.state.conversation, self.state.responses);
+        let conversation = self.state.conversation;
+        let response = self.state.responses;
         let known = repeated.and_then(|id| self.calls.repeated(&call, &id, conversation, response));
         match known {
             Some(KnownCall::Open) => return,
@@ -234,7 +235,8 @@ impl LiveTask {
         match work {
             FinishedWork::Call(response) => {
                 self.push_intents(&response);
-                let (conversation, sent_in) = (self.state.conversation, self.state.responses);
+                let conversation = self.state.conversation;
+                let sent_in = self.state.responses;
                 let Some((call, delivery)) = self.calls.finish(&response, conversation, sent_in)
                 else {
                     return false;

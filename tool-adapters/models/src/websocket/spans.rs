@@ -59,11 +59,9 @@ impl ConversationSpans {
     /// Opens the agent's span in the current span.
     pub(crate) fn open(model: &LiveModel) -> Self {
         let live = live_api(model.provider);
-        let (provider, name, url) = (
-            model.provider,
-            model.model.clone(),
-            model.access.base_url.clone(),
-        );
+        let provider = model.provider;
+        let name = model.model.clone();
+        let url = model.access.base_url.clone();
         let responses = ResponseSpans {
             info: LazyLock::new(Box::new(move || {
                 model_info(provider, &name, url.as_deref().unwrap_or_default())

@@ -283,7 +283,8 @@ impl LiveTask {
     async fn serve(&mut self, connection: &mut Connection) -> Result<Closed, ToolError> {
         let opened = Instant::now();
         let session = self.calls.session.clone();
-        let (mut last_received, mut last_ping) = (opened, opened);
+        let mut last_received = opened;
+        let mut last_ping = opened;
         if connection.is_set_up {
             self.connected(connection);
         }

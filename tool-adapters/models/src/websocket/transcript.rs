@@ -96,7 +96,8 @@ impl Transcript {
     /// Adds a call with its result.
     pub(crate) fn answer(&mut self, call: ToolCall, response: &ToolResponse) {
         self.end();
-        let (call_id, tool) = (call.id().to_owned(), call.name().to_owned());
+        let call_id = call.id().to_owned();
+        let tool = call.name().to_owned();
         let mut result = response.for_model(ResultForm::Plain);
         // Not each end of a live conversation is in the transcript.
         result.goes_on = false;
@@ -127,7 +128,8 @@ impl Transcript {
             is_text: true,
             goes_on: false,
         };
-        let (call_id, tool) = (call.id().to_owned(), call.name().to_owned());
+        let call_id = call.id().to_owned();
+        let tool = call.name().to_owned();
         let result = Message::Result {
             call_id,
             tool,

@@ -688,10 +688,8 @@ impl<'json> FromJson<'json> for HourWrites {
 
 impl MessageUsage {
     pub(crate) fn usage(&self) -> TokenUsage {
-        let (cached, written) = (
-            self.cache_read_input_tokens.0,
-            self.cache_creation_input_tokens.0,
-        );
+        let cached = self.cache_read_input_tokens.0;
+        let written = self.cache_creation_input_tokens.0;
         TokenUsage {
             input: self
                 .input_tokens

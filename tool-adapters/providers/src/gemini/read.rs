@@ -409,11 +409,10 @@ impl UsageMetadata {
             .candidates_token_count
             .0
             .max(self.response_token_count.0);
-        let (prompt, tools) = (
-            self.prompt_tokens_details,
-            self.tool_use_prompt_tokens_details,
-        );
-        let (candidates, response) = (self.candidates_tokens_details, self.response_tokens_details);
+        let prompt = self.prompt_tokens_details;
+        let tools = self.tool_use_prompt_tokens_details;
+        let candidates = self.candidates_tokens_details;
+        let response = self.response_tokens_details;
         TokenUsage {
             input_audio: prompt.audio.saturating_add(tools.audio),
             input_image: prompt.image.saturating_add(tools.image),

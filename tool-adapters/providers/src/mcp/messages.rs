@@ -236,7 +236,8 @@ fn passed_on(tool: &DeclaredTool<'_>, sent: &Map<String, Value>) -> String {
 /// Returns hints for the person who allows the tool. A hint that is not set is left out: the client
 /// then assumes the worst, as the protocol says.
 fn annotations(tool: &ToolDefinition) -> Map<String, Value> {
-    let (flags, is_read_only) = (tool.flags(), tool.category() == Category::Retrieval);
+    let flags = tool.flags();
+    let is_read_only = tool.category() == Category::Retrieval;
     let mut annotations = Map::from_iter([("readOnlyHint".to_owned(), is_read_only.into())]);
     let hints = [
         // A tool that only reads is not destructive.

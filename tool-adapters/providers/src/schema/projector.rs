@@ -317,7 +317,8 @@ impl<'a> Projector<'a> {
             .definitions
             .places
             .get_index(self.definitions.written)?;
-        let (name, place) = (name.clone(), place.clone());
+        let name = name.clone();
+        let place = place.clone();
         self.definitions.written += 1;
         self.definitions.container = Some(place.clone());
         self.definitions.optional = false;

@@ -541,7 +541,8 @@ impl SchemaWriter<'_> {
             let wire = self.wire(name);
             if wire != *name {
                 let detail = format!("`{}` is declared as `{wire}`", name.escape_debug());
-                let (pointer, keyword) = (pointer.to_owned(), "properties".to_owned());
+                let pointer = pointer.to_owned();
+                let keyword = "properties".to_owned();
                 self.changes.push(Change {
                     pointer,
                     keyword,

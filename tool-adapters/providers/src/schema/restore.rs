@@ -173,7 +173,8 @@ impl<'t> Restorer<'_, 't> {
     /// Returns the rule of a value by all of the schemas that it matches, so that nothing is cut
     /// twice.
     fn match_rule(&mut self, pointers: &[String], value: &str) -> (Members, Items) {
-        let (schema, rules) = (self.schema, self.rules);
+        let schema = self.schema;
+        let rules = self.rules;
         let trials = MIN_TRIALS + self.cuts.text.len();
         let compiler = self
             .compiler
@@ -255,7 +256,8 @@ impl<'s> NullRuleCompiler<'s> {
         let pointers = places.iter().map(|place| place.pointer.clone()).collect();
         self.rules.push(Arc::new(NullRule::Matched(pointers)));
         if is_decided && at < MAX_RULES {
-            let (members, items) = (self.members(&schemas), self.items(&schemas));
+            let members = self.members(&schemas);
+            let items = self.items(&schemas);
             let is_empty = members.remove_nothing() && items.iter().all(Option::is_none);
             self.known.insert(key, Some(at).filter(|_| !is_empty));
             if let Some(rule) = self.rules.get_mut(at) {

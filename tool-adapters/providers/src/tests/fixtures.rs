@@ -34,7 +34,8 @@ pub(crate) fn read(provider: Provider, stream: &str) -> Vec<Event> {
         ..ProptestConfig::default()
     })
     .run(&lengths, |lengths| {
-        let (mut rest, mut chunks) = (bytes, Vec::new());
+        let mut rest = bytes;
+        let mut chunks = Vec::new();
         for length in lengths {
             let (chunk, after) = rest.split_at(length.min(rest.len()));
             chunks.push(chunk);
@@ -350,7 +351,8 @@ fn layout(value: &Value, indent: usize) -> String {
     if line.len() + indent <= 100 {
         return line;
     }
-    let (inner, outer) = (" ".repeat(indent + 2), " ".repeat(indent));
+    let inner = " ".repeat(indent + 2);
+    let outer = " ".repeat(indent);
     match value {
         Value::Object(members) => {
             let member = |(key, value): (&String, &Value)| {

@@ -32,7 +32,8 @@ struct ToolData {
 impl ToolData {
     fn add(&mut self, function: &Value, schema: &str) {
         let text = |member: &str| function[member].as_str().unwrap_or_default().to_owned();
-        let (name, description) = (text("name"), text("description"));
+        let name = text("name");
+        let description = text("description");
         let mut parameters = function[schema].clone();
         map_types(&mut parameters);
         let raw = RawTool {
@@ -160,7 +161,8 @@ async fn most_calls_find_their_tool_among_the_first_five() {
     let session = session.await.expect("a session");
     let first = tokens(&session.definitions());
 
-    let (mut hits, mut declared) = (0, 0);
+    let mut hits = 0;
+    let mut declared = 0;
     for (name, arguments) in &data.calls {
         let query = json!({"query": json!(arguments).to_string()});
         assert!(

@@ -39,7 +39,8 @@ pub(crate) fn sse<'a>(events: impl IntoIterator<Item = &'a str>) -> String {
 
 /// Returns a message in short, the same for each cut. Also checks that a cut-off message loses nothing.
 pub(crate) fn read(provider: Provider, stream: &str) -> String {
-    let (bytes, whole) = (stream.as_bytes(), events(provider, [stream.as_bytes()]));
+    let bytes = stream.as_bytes();
+    let whole = events(provider, [stream.as_bytes()]);
     assert_eq!(
         events(provider, bytes.chunks(1)),
         whole,
@@ -50,7 +51,8 @@ pub(crate) fn read(provider: Provider, stream: &str) -> String {
         assert_eq!(events(provider, [before, after]), whole, "cut at {at}");
     }
     proptest!(ProptestConfig::with_cases(32), |(sizes in prop::collection::vec(1..200_usize, 1..20))| {
-        let (mut rest, mut chunks) = (bytes, Vec::new());
+        let mut rest = bytes;
+        let mut chunks = Vec::new();
         for size in sizes.iter().cycle() {
             let (chunk, after) = rest.split_at((*size).min(rest.len()));
             chunks.push(chunk);

@@ -148,10 +148,8 @@ async fn text_result_reaches_every_provider_unchanged() {
 // L18
 #[tokio::test]
 async fn unit_is_an_empty_text_with_every_provider() {
-    let (nothing, empty) = (
-        called("nothing", json!({})).await,
-        called("owned", json!({"text": ""})).await,
-    );
+    let nothing = called("nothing", json!({})).await;
+    let empty = called("owned", json!({"text": ""})).await;
     let rename = |answer: Value| answer.to_string().replace("owned", "nothing");
     for provider in Provider::ALL {
         let [answers, requests] = [sent(provider, &nothing), sent(provider, &empty)];
@@ -162,10 +160,8 @@ async fn unit_is_an_empty_text_with_every_provider() {
 // L18
 #[tokio::test]
 async fn stop_is_an_empty_output_with_every_provider() {
-    let (stop, nothing) = (
-        called("stop", json!({})).await,
-        called("nothing", json!({})).await,
-    );
+    let stop = called("stop", json!({})).await;
+    let nothing = called("nothing", json!({})).await;
     let result = stop.for_model(ResultForm::Plain);
     assert_eq!(
         (&*result.text, result.is_error, result.reply),

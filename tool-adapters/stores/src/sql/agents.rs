@@ -103,7 +103,8 @@ impl<D: AgentDatabase> AgentToolStore for SqlStore<D> {
         let Some(first) = rows.first() else {
             return Ok(AgentRecords::default());
         };
-        let (mut tools, mut unreadable) = (Vec::new(), Vec::new());
+        let mut tools = Vec::new();
+        let mut unreadable = Vec::new();
         for row in rows.iter().filter(|row| !row.is_null(0)) {
             match record(row, agent) {
                 Ok(record) => tools.push(record),
@@ -121,7 +122,8 @@ impl<D: AgentDatabase> AgentToolStore for SqlStore<D> {
 
     async fn write(&self, write: &RecordWrite) -> Result<u64, AgentStoreError> {
         write.check()?;
-        let (actions, config) = (to_json(&write.disabled_actions)?, to_json(&write.config)?);
+        let actions = to_json(&write.disabled_actions)?;
+        let config = to_json(&write.config)?;
         let params = write_params(write, &actions, &config);
         let sql = if write.expected == Precondition::Absent {
             D::INSERT
@@ -185,10 +187,8 @@ impl<D: AgentDatabase> AgentToolStore for SqlStore<D> {
         let (agent, tool) = after.unzip();
         // No toolset of the agent that is cut at a NUL comes after the pair.
         let tool = tool.filter(|_| agent.is_some_and(|agent| !agent.contains('\0')));
-        let (agent, tool) = (
-            Param::Text(agent.map(before_nul)),
-            Param::Text(tool.map(before_nul)),
-        );
+        let agent = Param::Text(agent.map(before_nul));
+        let tool = Param::Text(tool.map(before_nul));
         let rows = self
             .0
             .select(SEALED, &[id(key), agent, tool, number(limit.into())])
@@ -210,10 +210,8 @@ impl<D: AgentDatabase> AgentToolStore for SqlStore<D> {
         from: &SealedSecrets,
         to: &SealedSecrets,
     ) -> Result<bool, AgentStoreError> {
-        let (from_bytes, to_bytes) = (
-            Param::Bytes(Some(from.bytes())),
-            Param::Bytes(Some(to.bytes())),
-        );
+        let from_bytes = Param::Bytes(Some(from.bytes()));
+        let to_bytes = Param::Bytes(Some(to.bytes()));
         let params = [
             id(agent),
             id(tool),
@@ -257,7 +255,8 @@ impl<D: AgentDatabase> AgentToolStore for SqlStore<D> {
         self.0.change(REMOVE_EXPIRED, &[]).await?;
         // PostgreSQL cannot store NUL, which JSON escapes.
         let json = to_json(call)?;
-        let (bytes, most_bytes) = (call.size() as u64, number(limits.bytes as u64));
+        let bytes = call.size() as u64;
+        let most_bytes = number(limits.bytes as u64);
         let text = [id(agent), id(&call.id), Param::Text(Some(&json))];
         let numbers = [
             number(bytes),

@@ -331,7 +331,8 @@ impl OtelBuilder {
             signal: "spans",
             error: Mutex::default(),
         });
-        let (guarded_queue, health) = (Arc::clone(&queue), Arc::clone(&span_health));
+        let guarded_queue = Arc::clone(&queue);
+        let health = Arc::clone(&span_health);
         let exporter = GuardedSpanExporter {
             exporter: span_exporter,
             queue: guarded_queue,

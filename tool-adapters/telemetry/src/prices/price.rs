@@ -146,14 +146,10 @@ impl Price {
                 .and_then(|tier| tier.rate(usage.input, of))
                 .or_else(|| self.rate(usage.input, of))
         };
-        let (cached, written) = (
-            rate(|rates| rates.cached),
-            rate(|rates| rates.cache_written),
-        );
-        let (audio, image) = (
-            rate(|rates| rates.input_audio),
-            rate(|rates| rates.input_image),
-        );
+        let cached = rate(|rates| rates.cached);
+        let written = rate(|rates| rates.cache_written);
+        let audio = rate(|rates| rates.input_audio);
+        let image = rate(|rates| rates.input_image);
         // Disjoint parts of the input, each with the rate of the narrowest kind that has one.
         let input = [
             (
@@ -216,7 +212,8 @@ const MILLION: u128 = 1_000_000;
 /// rate cost that rate. Returns `None` if there are other tokens and no rate for them.
 fn charge(all: u64, rate: Option<Cost>, kinds: &[(u64, Option<Cost>)]) -> Option<u128> {
     let cost = |tokens: u64, rate: Cost| u128::from(tokens) * u128::from(rate.picodollars());
-    let (mut rest, mut sum) = (all, 0_u128);
+    let mut rest = all;
+    let mut sum = 0_u128;
     for (tokens, rate) in kinds
         .iter()
         .filter_map(|(tokens, rate)| Some((*tokens, (*rate)?)))
@@ -268,7 +265,8 @@ impl PriceCondition {
         let minutes = time
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs() / 60);
-        let (day, minute) = (minutes / MINUTES_PER_DAY, minutes % MINUTES_PER_DAY);
+        let day = minutes / MINUTES_PER_DAY;
+        let minute = minutes % MINUTES_PER_DAY;
         match self {
             Self::Always => true,
             Self::From(first) => i64::try_from(day).is_ok_and(|day| day >= first),

@@ -410,7 +410,8 @@ impl NameRule {
 /// Matches a pattern. Backtracks to the last `*` only, so the time is linear in the name for a
 /// constant pattern.
 fn matches_pattern(pattern: &[u8], name: &[u8]) -> bool {
-    let (mut pattern, mut name) = (pattern, name);
+    let mut pattern = pattern;
+    let mut name = name;
     // The pattern after the last `*`, and the part of the name at which it was tried last.
     let mut backtrack: Option<(&[u8], &[u8])> = None;
     loop {

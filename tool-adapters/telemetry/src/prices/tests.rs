@@ -244,7 +244,9 @@ fn audio_and_images_have_rates_of_their_own() {
     };
     let all = r#"{"input": 1, "cached": 0.1, "input_audio": 10, "input_image": 5, "cached_audio": 2, "cached_image": 3,
         "output": 4, "output_audio": 20, "output_image": 30}"#;
-    let (text, audio, image) = (400 + 10, 30 * 100 + 20 * 20, 15 * 50 + 5 * 30);
+    let text = 400 + 10;
+    let audio = 30 * 100 + 20 * 20;
+    let image = 15 * 50 + 5 * 30;
     assert_eq!(
         cost(all),
         Some(text + audio + image + 20 * 40 + 30 * 200 + 10 * 300)

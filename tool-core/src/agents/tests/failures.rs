@@ -121,7 +121,8 @@ async fn token_without_refresh_token_is_used_until_it_expires() {
 #[tokio::test]
 async fn removed_record_has_no_new_token() {
     let world = World::new(-1).await;
-    let (agents, record) = (world.agents(), world.record().await);
+    let agents = world.agents();
+    let record = world.record().await;
     let grant = world.grant(&agents).await;
     agents.remove(&record).await.expect("removed");
     let error = grant.token().await.expect_err("gone");
@@ -131,7 +132,8 @@ async fn removed_record_has_no_new_token() {
 #[tokio::test]
 async fn valid_token_outlives_its_record() {
     let world = World::new(30).await;
-    let (agents, record) = (world.agents(), world.record().await);
+    let agents = world.agents();
+    let record = world.record().await;
     let grant = world.grant(&agents).await;
     agents.remove(&record).await.expect("removed");
     assert_eq!(

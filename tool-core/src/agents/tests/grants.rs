@@ -55,7 +55,8 @@ async fn refresh_token_alone_is_a_grant() {
 #[tokio::test]
 async fn refresh_replaces_tokens_and_keeps_other_secrets() {
     let world = World::new(10).await;
-    let (before, grant) = (world.record().await, world.grant(&world.agents()).await);
+    let before = world.record().await;
+    let grant = world.grant(&world.agents()).await;
     grant.token().await.expect("a token");
     let after = world.record().await;
     assert_eq!(after.version, before.version);
@@ -160,7 +161,8 @@ async fn tokens_are_put_into_secrets_and_read_back() {
 #[tokio::test]
 async fn errors_are_scrubbed_of_tokens_but_not_of_scopes() {
     let world = World::new(10).await;
-    let (grant, secrets) = (world.grant(&world.agents()).await, world.secrets().await);
+    let grant = world.grant(&world.agents()).await;
+    let secrets = world.secrets().await;
     grant.token().await.expect("refreshed");
     let scrubber = SecretScrubber {
         secrets,

@@ -47,10 +47,8 @@ async fn processes_that_share_a_store_refresh_once() {
 #[tokio::test]
 async fn token_refreshed_by_another_process_is_read() {
     let world = World::new(-10).await;
-    let (here, there) = (
-        world.grant(&world.agents()).await,
-        world.grant(&world.agents()).await,
-    );
+    let here = world.grant(&world.agents()).await;
+    let there = world.grant(&world.agents()).await;
     assert_eq!(exposed(there.token().await), "access-1");
     assert_eq!(exposed(here.token().await), "access-1");
     assert_eq!(world.refreshes(), 1);

@@ -81,10 +81,8 @@ async fn provider_is_not_asked_before_its_retry_after() {
     let world = World::new(-1).await;
     world.does(busy(1_800));
     let agents = world.agents();
-    let (grant, other) = (
-        world.grant(&agents).await,
-        world.grant(&world.agents()).await,
-    );
+    let grant = world.grant(&agents).await;
+    let other = world.grant(&world.agents()).await;
     for _ in 0..CALLS / 2 {
         for grant in [&grant, &other] {
             assert_eq!(

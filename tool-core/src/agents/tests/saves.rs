@@ -12,7 +12,8 @@ async fn tokens_are_used_while_the_store_is_down_and_saved_later() {
     let world = World::new(-1).await;
     world.store.writes_down.store(true, Ordering::SeqCst);
     let agents = world.agents();
-    let (grant, other) = (world.grant(&agents).await, world.grant(&agents).await);
+    let grant = world.grant(&agents).await;
+    let other = world.grant(&agents).await;
     assert_eq!(exposed(grant.token().await), "access-1");
     assert_eq!(
         world.secret("access_token").await.as_deref(),

@@ -100,7 +100,8 @@ fn it_is_taken_out_of_the_arguments_and_told_apart() {
 // L17
 #[tokio::test]
 async fn a_bare_call_runs_without_it() {
-    let (tools, ctx) = (shop(), RunContext::detached());
+    let tools = shop();
+    let ctx = RunContext::detached();
     let answer = tools
         .call("buy", r#"{"what":"tea","confirm_duplicate":true}"#, &ctx)
         .await;

@@ -470,7 +470,8 @@ fn reads_the_file_that_it_wrote() {
 #[test]
 fn names_a_missing_or_invalid_file() {
     let folder = Folder::new("absent");
-    let (absent, broken) = (folder.0.join("absent.json"), folder.0.join("broken.json"));
+    let absent = folder.0.join("absent.json");
+    let broken = folder.0.join("broken.json");
     std::fs::write(&broken, "{}").expect("written");
     for path in [absent, broken] {
         let error = check_manifest(&context([search()]), &path)

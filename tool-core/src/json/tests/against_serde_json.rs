@@ -203,10 +203,8 @@ fn with_integers(value: Value) -> Value {
 fn same(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(a), Value::Number(b)) if a.is_f64() || b.is_f64() => {
-            let (a, b) = (
-                a.as_f64().unwrap_or(f64::NAN),
-                b.as_f64().unwrap_or(f64::NAN),
-            );
+            let a = a.as_f64().unwrap_or(f64::NAN);
+            let b = b.as_f64().unwrap_or(f64::NAN);
             (a - b).abs() <= a.abs() * 1e-15
         }
         (Value::Array(a), Value::Array(b)) => {
@@ -237,7 +235,8 @@ fn agree<T: DeserializeOwned + Serialize + Debug>(
     text: &str,
     shaped: bool,
 ) -> Result<(), TestCaseError> {
-    let (ours, theirs) = (decode::<T>(text), serde_json::from_str::<T>(text));
+    let ours = decode::<T>(text);
+    let theirs = serde_json::from_str::<T>(text);
     let plain = |value: &T| serde_json::to_value(value).unwrap_or_default();
     match (ours, theirs) {
         (Ok(ours), Ok(theirs)) => prop_assert!(

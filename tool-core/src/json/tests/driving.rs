@@ -7,7 +7,9 @@ use serde::Deserialize;
 /// Reads `{"n": integer, ...}` as generated code does, keeping the text of other values.
 fn drive(text: &str) -> Result<(Option<u32>, Vec<&str>), Error> {
     let mut decoder = Decoder::new(text);
-    let (mut number, mut others, mut first) = (None, Vec::new(), true);
+    let mut number = None;
+    let mut others = Vec::new();
+    let mut first = true;
     decoder.begin_object()?;
     while let Some(key) = decoder.next_key(first)? {
         first = false;

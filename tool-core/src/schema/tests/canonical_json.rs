@@ -64,13 +64,15 @@ fn compare(a: &Number, b: &Number) -> Ordering {
         (true, false) => compare(b, a).reverse(),
         (false, false) => a.as_i128().cmp(&b.as_i128()),
         (false, true) => {
-            let (whole, float) = (a.as_i128().expect("whole"), b.as_f64().expect("float"));
+            let whole = a.as_i128().expect("whole");
+            let float = b.as_f64().expect("float");
             if float >= 1e30 {
                 Ordering::Less
             } else if float <= -1e30 {
                 Ordering::Greater
             } else {
-                let (below, rest) = (float.floor(), float - float.floor());
+                let below = float.floor();
+                let rest = float - float.floor();
                 whole
                     .cmp(&format!("{below:.0}").parse().expect("whole"))
                     .then(if rest > 0.0 {

@@ -147,7 +147,8 @@ fn agrees_with_the_json_schema_test_suite() {
         println!("skipped: JSON_SCHEMA_SUITE is not set");
         return;
     };
-    let (mut checked, mut wrong) = (0, Vec::new());
+    let mut checked = 0;
+    let mut wrong = Vec::new();
     for (draft, name) in DRAFTS {
         for entry in std::fs::read_dir(std::path::Path::new(&suite).join(draft))
             .expect("a folder of the suite")
@@ -230,7 +231,8 @@ fn many_ways_to_one_schema_take_steps_once() {
         );
         STEPS - evaluation.steps()
     };
-    let (short, long) = (chain(20), chain(40));
+    let short = chain(20);
+    let long = chain(40);
     assert!(long <= 2 * short + 10, "{short} steps, then {long}");
 }
 

@@ -158,7 +158,8 @@ impl Metrics {
     }
 
     fn gauges(&self, text: &mut PrometheusText) {
-        let (context, loops) = (&self.context, &self.loops);
+        let context = &self.context;
+        let loops = &self.loops;
         let gauges = [
             (
                 "tool_context_session_init_tokens",

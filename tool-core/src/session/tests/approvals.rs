@@ -74,7 +74,8 @@ fn seal_is_no_token() {
 #[test]
 fn restored_call_is_stale_two_hours_after_its_expiry() {
     let now = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap();
-    let (minute, mut stale) = (60_000, 0);
+    let minute = 60_000;
+    let mut stale = 0;
     for n in 0..1_000 {
         stale += u32::from(
             PendingCall {
@@ -283,7 +284,8 @@ fn call_that_was_stored_without_reasons_is_read() {
 // R-C2
 #[test]
 fn token_does_not_verify_for_3_000_other_agents() {
-    let (signer, agent) = (Signer::new(KEY), "clerk-of-the-first-floor");
+    let signer = Signer::new(KEY);
+    let agent = "clerk-of-the-first-floor";
     let token = signer.sign(&PendingCall {
         agent: agent.to_owned(),
         ..pending()
@@ -358,7 +360,8 @@ fn none_of_10_000_mutated_tokens_verifies() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let mut mutants = 0;
     while mutants < 10_000 {
-        let (mut text, mut call) = (token.clone(), pending());
+        let mut text = token.clone();
+        let mut call = pending();
         if dice.roll(2) == 0 {
             mutate(&mut text, &mut dice);
         } else {
@@ -450,7 +453,8 @@ fn ids_are_hexadecimal_and_differ() {
 
 #[test]
 fn mark_of_a_note_needs_the_key() {
-    let (signer, other) = (Signer::new(KEY), Signer::new([8; 32]));
+    let signer = Signer::new(KEY);
+    let other = Signer::new([8; 32]);
     let marks = (0..1_000)
         .map(|_| fresh_id())
         .map(|id| (signer.mark(&id), other.mark(&id)))
@@ -526,7 +530,8 @@ fn alias_leads_to_the_token_of_the_same_call_alone() {
     let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
     let mut mutants = 0;
     while mutants < 2_000 {
-        let (mut text, mut call) = (alias.clone(), pending());
+        let mut text = alias.clone();
+        let mut call = pending();
         if mutants % 2 == 0 {
             mutate(&mut text, &mut dice);
         } else {

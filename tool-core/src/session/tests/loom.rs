@@ -215,13 +215,11 @@ fn racing_amounts_are_all_charged() {
             };
             matches!(now(record.admit(&call)), Ok(Verdict::Capped { .. }))
         };
-        let (shared, spent) = (
-            Arc::clone(&record),
-            Spending {
-                time: Duration::from_millis(1),
-                ..Spending::default()
-            },
-        );
+        let shared = Arc::clone(&record);
+        let spent = Spending {
+            time: Duration::from_millis(1),
+            ..Spending::default()
+        };
         let first = ask.clone();
         let admitted = race(2, move |_| {
             let admitted = first(&shared);
@@ -327,7 +325,8 @@ fn the_end_of_a_session_leaves_its_successor_open() {
     check(|| {
         let store = Arc::new(MemoryStore::new());
         let first = open(&store);
-        let (ended, shared) = (Arc::clone(&first), Arc::clone(&store));
+        let ended = Arc::clone(&first);
+        let shared = Arc::clone(&store);
         let opened = race(2, move |number| match number {
             0 => {
                 assert_eq!(now(ended.end()), Ok(()));
@@ -367,7 +366,8 @@ fn running() -> &'static RunningCalls {
 fn an_interruption_cancels_a_call_that_enters_meanwhile() {
     let tool = tool();
     check(move || {
-        let (tool, running) = (tool.clone(), running());
+        let tool = tool.clone();
+        let running = running();
         let interruptions_before = running.interruptions();
         let tokens = race(2, move |number| match number {
             0 => {
@@ -399,7 +399,8 @@ fn an_interruption_cancels_a_call_that_enters_meanwhile() {
 fn the_end_cancels_an_uninterruptible_call_that_enters_meanwhile() {
     let tool = tool();
     check(move || {
-        let (tool, running) = (tool.clone(), running());
+        let tool = tool.clone();
+        let running = running();
         let interruptions_before = running.interruptions();
         let tokens = race(2, move |number| match number {
             0 => {
@@ -431,7 +432,8 @@ fn the_end_cancels_an_uninterruptible_call_that_enters_meanwhile() {
 fn one_of_two_racing_duplicates_runs() {
     let tool = tool().on_duplicate(OnDuplicate::Reject);
     check(move || {
-        let (tool, running) = (tool.clone(), running());
+        let tool = tool.clone();
+        let running = running();
         let claimed = race(2, move |number| {
             let claim = running.claim(
                 RunningCall::new(&number.to_string().into(), &tool, None, Some(7), None),

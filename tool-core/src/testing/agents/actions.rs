@@ -43,7 +43,8 @@ async fn takes(driver: &Driver, agent: &str, id: &str) -> bool {
 
 /// Reading an action leaves it in the store, for every handle, also of an agent without records.
 pub async fn action_comes_back_as_it_was(store: &impl AgentStoreUnderTest) {
-    let (driver, other) = (Driver::of(store).await, Driver::of(store).await);
+    let driver = Driver::of(store).await;
+    let other = Driver::of(store).await;
     waits(&driver, "alice", 1).await;
     for driver in [&other, &driver] {
         assert_eq!(

@@ -24,7 +24,8 @@ async fn gives_back(driver: &Driver, holder: &str) {
 
 /// A lease has one holder, over all handles, until it is released. Each record has its own lease.
 pub async fn lease_has_one_holder_at_a_time<T: AgentStoreUnderTest>(store: &T) {
-    let (driver, other) = (Driver::of(store).await, Driver::of(store).await);
+    let driver = Driver::of(store).await;
+    let other = Driver::of(store).await;
     driver.add("alice", "email").await;
     driver.add("alice", "calendar").await;
     assert!(takes(&driver, "one", HOUR).await);
@@ -40,7 +41,8 @@ pub async fn lease_has_one_holder_at_a_time<T: AgentStoreUnderTest>(store: &T) {
 
 /// The holder may acquire its lease again over any handle, because only its name is compared.
 pub async fn holder_may_acquire_its_lease_again<T: AgentStoreUnderTest>(store: &T) {
-    let (driver, other) = (Driver::of(store).await, Driver::of(store).await);
+    let driver = Driver::of(store).await;
+    let other = Driver::of(store).await;
     driver.add("alice", "email").await;
     for driver in [&driver, &other, &driver] {
         assert!(takes(driver, "one", HOUR).await);

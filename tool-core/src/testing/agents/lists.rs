@@ -116,7 +116,8 @@ pub async fn ids_of_any_letters_sort_by_their_bytes<T: AgentStoreUnderTest>(stor
     }
     let mut agents: Vec<_> = ODD.into_iter().chain(["many"]).collect();
     agents.sort_unstable();
-    let (mut listed, mut after) = (Vec::<String>::new(), None::<String>);
+    let mut listed = Vec::<String>::new();
+    let mut after = None::<String>;
     while let Some(id) = driver.agents(after.as_deref(), 1).await.pop() {
         listed.push(id.clone());
         after = Some(id);

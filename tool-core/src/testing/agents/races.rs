@@ -164,7 +164,8 @@ pub async fn load_is_of_one_moment<T: AgentStoreUnderTest>(store: &T) {
     let done = Arc::new(AtomicBool::new(false));
     let mut readers = JoinSet::new();
     for _ in 0..2 {
-        let (driver, done) = (Driver::of(store).await, Arc::clone(&done));
+        let driver = Driver::of(store).await;
+        let done = Arc::clone(&done);
         readers.spawn(async move {
             while !done.load(Ordering::Relaxed) {
                 let loaded = driver.load("alice").await;

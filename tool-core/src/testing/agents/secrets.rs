@@ -9,8 +9,10 @@ use serde_json::json;
 pub async fn secrets_are_set_kept_and_cleared<T: AgentStoreUnderTest>(store: &T) {
     let driver = Driver::of(store).await;
     driver.add("alice", "email").await;
-    let (set, others) = (SecretsWrite::Set(sealed(1)), SecretsWrite::Set(sealed(2)));
-    let (keep, clear) = (SecretsWrite::Keep, SecretsWrite::Clear);
+    let set = SecretsWrite::Set(sealed(1));
+    let others = SecretsWrite::Set(sealed(2));
+    let keep = SecretsWrite::Keep;
+    let clear = SecretsWrite::Clear;
     let steps = [
         (&keep, None),
         (&clear, None),
@@ -44,10 +46,8 @@ pub async fn secrets_hold_any_bytes<T: AgentStoreUnderTest>(store: &T) {
         .into_iter()
         .enumerate()
     {
-        let (tool, secrets) = (
-            format!("tool-{number}"),
-            SealedSecrets::new("2026-11_a.b", bytes),
-        );
+        let tool = format!("tool-{number}");
+        let secrets = SealedSecrets::new("2026-11_a.b", bytes);
         driver.add_sealed("alice", &tool, &secrets).await;
         assert_eq!(
             driver.get("alice", &tool).await.secrets,

@@ -124,7 +124,8 @@ pub async fn removed_record_is_gone<T: AgentStoreUnderTest>(store: &T) {
 
 /// A write is visible over other handles at once.
 pub async fn handles_see_each_others_writes<T: AgentStoreUnderTest>(store: &T) {
-    let (one, other) = (Driver::of(store).await, Driver::of(store).await);
+    let one = Driver::of(store).await;
+    let other = Driver::of(store).await;
     for turn in 0..10 {
         let (writes, reads) = if turn % 2 == 0 {
             (&one, &other)

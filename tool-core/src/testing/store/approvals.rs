@@ -153,7 +153,8 @@ pub async fn pending_calls_are_bounded(store: &impl StoreUnderTest) {
 /// The bytes of the calls that wait are bounded, to the byte.
 pub async fn bytes_of_pending_calls_are_bounded(store: &impl StoreUnderTest) {
     let session = text(store).await;
-    let (one, other) = (waiting(1), waiting(2));
+    let one = waiting(1);
+    let other = waiting(2);
     let limits = |bytes| ApprovalLimits {
         bytes,
         ..ApprovalLimits::default()

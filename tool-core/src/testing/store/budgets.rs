@@ -35,11 +35,14 @@ pub async fn racing_calls_pass_up_to_the_limit_of_a_tool(store: &impl StoreUnder
 
 /// While calls are refunded and others ask, no more run at once than the limit.
 pub async fn racing_refunds_never_exceed_the_limit(store: &impl StoreUnderTest) {
-    let (session, running) = (text(store).await, Arc::new(AtomicU32::new(0)));
+    let session = text(store).await;
+    let running = Arc::new(AtomicU32::new(0));
     let call = TestCall::within(|limits| limits.max_calls = Some(3));
     let mut racers = JoinSet::new();
     for _ in 0..16 {
-        let (session, call, running) = (session.clone(), call.clone(), Arc::clone(&running));
+        let session = session.clone();
+        let call = call.clone();
+        let running = Arc::clone(&running);
         racers.spawn(async move {
             for _ in 0..10 {
                 if session.passes(&call).await {

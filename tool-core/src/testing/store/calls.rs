@@ -6,7 +6,8 @@ use crate::{Mode, SessionId};
 
 /// Calls come back as they were kept, in order, over all handles, and after the turn.
 pub async fn calls_come_back_as_they_were(store: &impl StoreUnderTest) {
-    let (session, other) = (text(store).await, text(store).await);
+    let session = text(store).await;
+    let other = text(store).await;
     let calls = (0..7).map(answered).collect::<Vec<_>>();
     for (number, call) in calls.iter().enumerate() {
         [&session, &other][number % 2].keep_call(call).await;

@@ -112,14 +112,13 @@ pub async fn racing_calls_overshoot_a_cap_by_those_that_run(store: &impl StoreUn
             of_principal(store, "s", &principal).await,
             of_principal(store, "s", &principal).await,
         ];
-        let (running, racers_at_once) = (Arc::new(AtomicU64::new(0)), 16);
+        let running = Arc::new(AtomicU64::new(0));
+        let racers_at_once = 16;
         let mut racers = JoinSet::new();
         for racer in 0..racers_at_once {
-            let (session, call, running) = (
-                sessions[racer % 2].clone(),
-                call.clone(),
-                Arc::clone(&running),
-            );
+            let session = sessions[racer % 2].clone();
+            let call = call.clone();
+            let running = Arc::clone(&running);
             racers.spawn(async move {
                 let mut passed = 0;
                 for _ in 0..64 {
@@ -183,10 +182,8 @@ pub async fn principals_have_amounts_of_their_own(store: &impl StoreUnderTest) {
 
 /// What a call has spent after its session ended counts for the principal.
 pub async fn late_amounts_count_for_the_principal(store: &impl StoreUnderTest) {
-    let (call, session) = (
-        cost_of(CapScope::Principal, 1),
-        of_principal(store, "s", "late").await,
-    );
+    let call = cost_of(CapScope::Principal, 1);
+    let session = of_principal(store, "s", "late").await;
     assert!(session.passes(&call).await);
     session.end().await;
     spend(&session, &call, UNIT).await;
@@ -245,7 +242,8 @@ pub async fn verdict_names_what_is_left(store: &impl StoreUnderTest) {
         }
     });
     spend(&session, &all, UNIT).await;
-    let (cost, principal_cost) = (Some(Cost::micros(6)), Some(Cost::micros(7)));
+    let cost = Some(Cost::micros(6));
+    let principal_cost = Some(Cost::micros(7));
     let left = Allowance {
         cost,
         time: Some(Duration::from_millis(10)),

@@ -381,7 +381,8 @@ pub async fn race(store: &impl StoreUnderTest, tasks: u32, each: u32, call: &Tes
     let sessions = [text(store).await, text(store).await];
     let mut racers = JoinSet::new();
     for (_, session) in (0..tasks).zip(sessions.iter().cycle()) {
-        let (session, call) = (session.clone(), call.clone());
+        let session = session.clone();
+        let call = call.clone();
         racers.spawn(async move { session.pass(each, &call).await });
     }
     racers.join_all().await.into_iter().sum()

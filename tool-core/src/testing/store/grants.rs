@@ -30,7 +30,8 @@ pub async fn full_session_keeps_the_call_of_a_grant(store: &impl StoreUnderTest)
     let session = text(store).await;
     session.mint(&waiting(1), HOUR).await;
     session.mint(&waiting(2), HOUR).await;
-    let (first, second) = (waiting(1).id, waiting(2).id);
+    let first = waiting(1).id;
+    let second = waiting(2).id;
 
     let grant = given(1);
     let request = GrantRequest::new(&first, &grant, HOUR, 1);
@@ -95,7 +96,8 @@ pub async fn racing_grants_never_exceed_the_limit(store: &impl StoreUnderTest) {
 pub async fn grant_is_revoked_once(store: &impl StoreUnderTest) {
     let sessions = [text(store).await, text(store).await];
     sessions[0].mint(&waiting(1), HOUR).await;
-    let (id, grant) = (waiting(1).id, given(1));
+    let id = waiting(1).id;
+    let grant = given(1);
     let request = GrantRequest::new(&id, &grant, HOUR, 1);
     assert_eq!(sessions[0].grant(&request).await, GrantVerdict::Granted);
 
@@ -114,7 +116,8 @@ pub async fn grant_is_revoked_once(store: &impl StoreUnderTest) {
 pub async fn grant_outlives_its_handle_and_its_turn(store: &impl StoreUnderTest) {
     let first = text(store).await;
     first.mint(&waiting(1), HOUR).await;
-    let (id, grant) = (waiting(1).id, given(1));
+    let id = waiting(1).id;
+    let grant = given(1);
     let request = GrantRequest::new(&id, &grant, HOUR, 1);
     assert_eq!(first.grant(&request).await, GrantVerdict::Granted);
     assert!(first.next_turn().await.is_some());
@@ -129,7 +132,8 @@ pub async fn grant_belongs_to_its_session(store: &impl StoreUnderTest) {
         .await
         .expect("the session opens");
     session.mint(&waiting(1), HOUR).await;
-    let (id, grant) = (waiting(1).id, given(1));
+    let id = waiting(1).id;
+    let grant = given(1);
     let request = GrantRequest::new(&id, &grant, HOUR, 1);
     assert_eq!(other.grant(&request).await, GrantVerdict::NotFound);
     assert_eq!(session.grant(&request).await, GrantVerdict::Granted);
@@ -143,7 +147,8 @@ pub async fn grant_ends_with_its_session(store: &impl StoreUnderTest) {
     let session = text(store).await;
     session.mint(&waiting(1), HOUR).await;
     session.mint(&waiting(2), HOUR).await;
-    let (id, grant) = (waiting(1).id, given(1));
+    let id = waiting(1).id;
+    let grant = given(1);
     let request = GrantRequest::new(&id, &grant, HOUR, 9);
     assert_eq!(session.grant(&request).await, GrantVerdict::Granted);
     session.end().await;
@@ -161,7 +166,8 @@ pub async fn grant_ends_with_its_session(store: &impl StoreUnderTest) {
 pub async fn unknown_ids_find_no_grant(store: &impl StoreUnderTest) {
     let session = text(store).await;
     session.mint(&waiting(1), HOUR).await;
-    let (id, grant) = (waiting(1).id, given(1));
+    let id = waiting(1).id;
+    let grant = given(1);
     let request = GrantRequest::new(&id, &grant, HOUR, 9);
     assert_eq!(session.grant(&request).await, GrantVerdict::Granted);
     for id in ["", "*", &"0".repeat(32), &"x".repeat(100_000), "\u{0}"] {
@@ -180,7 +186,8 @@ pub async fn grant_ends_after_its_lifetime<S: StoreUnderTest>(store: &S) {
         session.mint(&waiting(number), HOUR).await;
     }
     let calls = [waiting(1).id, waiting(2).id, waiting(3).id];
-    let (short, long) = (given(1), given(2));
+    let short = given(1);
+    let long = given(2);
     let request = GrantRequest::new(&calls[0], &short, 3 * S::TICK, 2);
     assert_eq!(session.grant(&request).await, GrantVerdict::Granted);
     let request = GrantRequest::new(&calls[1], &long, Duration::from_secs(3_000), 2);
@@ -199,7 +206,8 @@ pub async fn expired_call_gives_no_grant<S: StoreUnderTest>(store: &S) {
     let session = text(store).await;
     session.mint(&waiting(1), S::TICK).await;
     store.pass(3 * S::TICK).await;
-    let (id, grant) = (waiting(1).id, given(1));
+    let id = waiting(1).id;
+    let grant = given(1);
     let request = GrantRequest::new(&id, &grant, HOUR, 9);
     assert_eq!(session.grant(&request).await, GrantVerdict::NotFound);
     assert_eq!(session.grants().await, []);

@@ -43,7 +43,8 @@ fn mutants(text: &str) -> HashSet<String> {
 /// identity as any other.
 pub async fn session_is_joined_by_its_owner_only(store: &impl StoreUnderTest) {
     let handle = store.handle().await;
-    let (mut refused, call) = (0, TestCall::within(|limits| limits.max_calls = Some(1)));
+    let mut refused = 0;
+    let call = TestCall::within(|limits| limits.max_calls = Some(1));
     for (principal, agent) in [
         ("user:7@example.com", "clerk-1"),
         ("", "clerk-1"),
@@ -338,7 +339,8 @@ pub async fn late_handle_does_not_reach_the_next_session(store: &impl StoreUnder
 
 /// Each session has its own incarnation, which all of its handles know.
 pub async fn incarnations_distinguish_sessions(store: &impl StoreUnderTest) {
-    let (one, other) = (store.handle().await, store.handle().await);
+    let one = store.handle().await;
+    let other = store.handle().await;
     let mut known = HashSet::new();
     for _ in 0..100 {
         let session = open(&one, &owned("ada", ""))

@@ -66,7 +66,8 @@ pub async fn decided_calls_are_not_listed(store: &impl StoreUnderTest) {
         session.mint(&waiting(number), HOUR).await;
     }
     assert!(session.consume(&waiting(1).id).await);
-    let (id, grant) = (waiting(2).id, given(1));
+    let id = waiting(2).id;
+    let grant = given(1);
     let request = GrantRequest::new(&id, &grant, HOUR, 9);
     assert_eq!(session.grant(&request).await, GrantVerdict::Granted);
     let listed = approvals_of(&store.handle().await, "ada", 10).await;

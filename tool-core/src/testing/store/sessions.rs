@@ -30,7 +30,8 @@ async fn capped(
 
 /// All handles of a session share its budget.
 pub async fn open_session_is_joined(store: &impl StoreUnderTest) {
-    let (one, other) = (text(store).await, text(store).await);
+    let one = text(store).await;
+    let other = text(store).await;
     let call = TestCall::within(|limits| limits.max_calls = Some(3));
     assert_eq!(one.pass(2, &call).await, 2);
     assert_eq!(other.pass(2, &call).await, 1);
@@ -40,7 +41,8 @@ pub async fn open_session_is_joined(store: &impl StoreUnderTest) {
 /// A session that was handed over keeps its state and its counters, and is joined in its new mode
 /// only.
 pub async fn handed_over_session_is_joined_in_its_new_mode(store: &impl StoreUnderTest) {
-    let (one, other) = (text(store).await, text(store).await);
+    let one = text(store).await;
+    let other = text(store).await;
     let call = TestCall::within(|limits| limits.max_calls = Some(3));
     assert_eq!(one.pass(2, &call).await, 2);
     one.change(&[StateChange::AudioSuppressed(true)]).await;
@@ -137,7 +139,8 @@ pub async fn ending_session_is_over_at_the_next_turn(store: &impl StoreUnderTest
 
 /// A session that ended is inactive over every handle.
 pub async fn ended_session_is_inactive_over_all_handles(store: &impl StoreUnderTest) {
-    let (one, other) = (text(store).await, text(store).await);
+    let one = text(store).await;
+    let other = text(store).await;
     one.end().await;
     one.assert_over().await;
     other.assert_over().await;
@@ -146,7 +149,8 @@ pub async fn ended_session_is_inactive_over_all_handles(store: &impl StoreUnderT
 
 /// Ending again succeeds and does nothing.
 pub async fn ending_twice_succeeds(store: &impl StoreUnderTest) {
-    let (one, other) = (text(store).await, text(store).await);
+    let one = text(store).await;
+    let other = text(store).await;
     one.end().await;
     one.end().await;
     other.end().await;

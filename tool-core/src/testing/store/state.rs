@@ -260,10 +260,8 @@ pub async fn racing_entries_are_all_in_the_audit_log(store: &impl StoreUnderTest
 
 /// After a refresh a handle has the other's turn, state, log, pending calls and end.
 pub async fn handles_see_each_others_changes(store: &impl StoreUnderTest) {
-    let (here, there) = (
-        session(store, Mode::Voice).await,
-        session(store, Mode::Voice).await,
-    );
+    let here = session(store, Mode::Voice).await;
+    let there = session(store, Mode::Voice).await;
     here.settle(Settlement {
         changes: &all(),
         audit: &[entry(1)],

@@ -126,13 +126,12 @@ pub async fn pending_message_is_delivered_once(store: &impl StoreUnderTest) {
 
 /// A verdict names the turn that was charged.
 pub async fn racing_calls_and_turns_never_exceed_the_limit(store: &impl StoreUnderTest) {
-    let (session, call) = (
-        text(store).await,
-        TestCall::within(|limits| limits.max_calls = Some(7)),
-    );
+    let session = text(store).await;
+    let call = TestCall::within(|limits| limits.max_calls = Some(7));
     let mut racers = JoinSet::new();
     for racer in 0..16 {
-        let (session, call) = (session.clone(), call.clone());
+        let session = session.clone();
+        let call = call.clone();
         racers.spawn(async move {
             let mut turns = Vec::new();
             for step in 0..40 {

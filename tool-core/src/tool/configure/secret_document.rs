@@ -249,7 +249,8 @@ fn base64_forms(text: &str) -> Vec<String> {
     for offset in 0..3_usize {
         let mut bytes = Zeroizing::new(vec![0; offset]);
         bytes.extend_from_slice(text.as_bytes());
-        let (first, bits) = ((offset * 8).div_ceil(6), bytes.len() * 8);
+        let first = (offset * 8).div_ceil(6);
+        let bits = bytes.len() * 8;
         for alphabet in [&STANDARD_NO_PAD, &URL_SAFE_NO_PAD] {
             let encoded = Zeroizing::new(alphabet.encode(&*bytes));
             // The last character is shared unless the text is the end of the encoded bytes.

@@ -96,7 +96,8 @@ impl Display for Page<'_> {
         f.write_str("</p>\n</header>\n<main>\n")?;
         let all = report.nodes().count();
         if rows.len() < all {
-            let (shown, all) = (grouped(rows.len() as u64), grouped(all as u64));
+            let shown = grouped(rows.len() as u64);
+            let all = grouped(all as u64);
             write!(
                 f,
                 "<p class=\"note\">{shown} of {all} spans are shown, those nearest to the root and the first of each list. "
@@ -133,7 +134,8 @@ fn write_summary(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
 
 /// Returns a duration for readers, and in seconds for programs.
 fn time_element(nanos: u64) -> String {
-    let (seconds, rest) = (nanos / 1_000_000_000, nanos % 1_000_000_000);
+    let seconds = nanos / 1_000_000_000;
+    let rest = nanos % 1_000_000_000;
     format!(
         "<time datetime=\"PT{seconds}.{rest:09}S\">{}</time>",
         duration(nanos)
@@ -237,7 +239,8 @@ fn write_table(
     }
     f.write_str("</tr></thead><tbody>\n")?;
     for (name, sum) in rows {
-        let (name, usage) = (escaped(name, MAX_NAME), sum.usage);
+        let name = escaped(name, MAX_NAME);
+        let usage = sum.usage;
         write!(
             f,
             "<tr><th scope=\"row\"><bdi>{name}</bdi></th><td>{}</td>",
@@ -268,7 +271,8 @@ struct VisibleRow<'r> {
 /// Returns the rows of the page: of each list the first, of these the nodes of least depth, and of
 /// the last depth those that come first. So the ancestors of a row are rows too.
 fn visible_rows(report: &Report) -> Vec<VisibleRow<'_>> {
-    let (mut listed, mut lists) = (HashSet::new(), HashMap::<_, usize>::new());
+    let mut listed = HashSet::new();
+    let mut lists = HashMap::<_, usize>::new();
     let mut nodes = report.nodes().collect::<Vec<_>>();
     nodes.retain(|node| {
         let parent = node.parent().map(SpanNode::index);
@@ -360,10 +364,8 @@ fn write_waterfall(f: &mut Formatter<'_>, report: &Report, rows: &[VisibleRow<'_
             .peek()
             .is_some_and(|next| next.node.depth() > row.node.depth());
         if has_children && depth < MAX_DEPTH {
-            let (inside, is_open) = (
-                row.node.children().count() as u64,
-                if depth < unfolded { " open" } else { "" },
-            );
+            let inside = row.node.children().count() as u64;
+            let is_open = if depth < unfolded { " open" } else { "" };
             write!(
                 f,
                 "<details class=\"fold\"{is_open}><summary><span class=\"unseen\">"
@@ -403,7 +405,8 @@ fn label_element(node: SpanNode<'_>) -> String {
             "<span class=\"kind\">{state}</span> <span class=\"name dim\">span {id}</span>"
         );
     };
-    let (kind, name) = (span.kind(), escaped(span.name(), MAX_NAME));
+    let kind = span.kind();
+    let name = escaped(span.name(), MAX_NAME);
     format!("<span class=\"kind {kind}\">{kind}</span> <bdi class=\"name\">{name}</bdi>")
 }
 
@@ -420,7 +423,8 @@ impl Waterfall {
     /// Writes the row of a span, and its details. The list item stays open.
     fn write_span(&mut self, f: &mut Formatter<'_>, row: &VisibleRow<'_>) -> fmt::Result {
         let VisibleRow { node, hidden } = *row;
-        let (id, depth) = (node.span_id(), node.depth());
+        let id = node.span_id();
+        let depth = node.depth();
         let indent = depth.min(MAX_INDENT);
         write!(
             f,
@@ -434,7 +438,8 @@ impl Waterfall {
             f.write_str(" <span class=\"mark running\">running</span>")?;
         }
         if let Some((span, failure)) = node.span().and_then(|span| Some((span, failure(span)?))) {
-            let (class, failure) = (status_class(span.status()), escaped(&failure, MAX_NAME));
+            let class = status_class(span.status());
+            let failure = escaped(&failure, MAX_NAME);
             write!(f, " <span class=\"mark {class}\">{failure}</span>")?;
         }
         if hidden > 0 {
@@ -473,7 +478,8 @@ impl Waterfall {
         span: &SpanRecord,
     ) -> fmt::Result {
         let from = span.start.saturating_sub(self.start);
-        let (left, width) = (percent(from, self.nanos), percent(span.nanos, self.nanos));
+        let left = percent(from, self.nanos);
+        let width = percent(span.nanos, self.nanos);
         let is_running = node.state() == NodeState::Running;
         let class = if is_running {
             "running"
@@ -585,10 +591,8 @@ fn write_uses(f: &mut Formatter<'_>, uses: &[CostEntry]) -> fmt::Result {
             .provider
             .as_deref()
             .map(|provider| format!("{} ", escaped(provider, MAX_NAME)));
-        let (provider, model) = (
-            provider.unwrap_or_default(),
-            escaped(&usage.model, MAX_NAME),
-        );
+        let provider = provider.unwrap_or_default();
+        let model = escaped(&usage.model, MAX_NAME);
         let sum = cost(entry.into());
         let parts = [Some(sum), tokens(usage.usage)]
             .into_iter()

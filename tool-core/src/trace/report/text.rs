@@ -52,7 +52,8 @@ impl fmt::Display for Report {
             .max()
             .unwrap_or(0);
         for (node, label) in self.nodes().zip(&labels) {
-            let (span, total) = (node.span(), node.total());
+            let span = node.span();
+            let total = node.total();
             let duration = span.map(|span| duration(span.nanos)).unwrap_or_default();
             let cost = if total.uses > 0 {
                 aligned_cost(total)
@@ -150,11 +151,9 @@ fn write_totals(f: &mut Formatter<'_>, report: &Report) -> fmt::Result {
             writeln!(f, "{name}")?;
             continue;
         };
-        let (cost, uses, tokens) = (
-            aligned_cost(sum),
-            counted(sum.uses, "use"),
-            tokens(sum.usage).unwrap_or_default(),
-        );
+        let cost = aligned_cost(sum);
+        let uses = counted(sum.uses, "use");
+        let tokens = tokens(sum.usage).unwrap_or_default();
         let line = format!("{name:width$}  {cost:>11} {uses:>9}  {tokens}");
         writeln!(f, "{}", line.trim_end())?;
     }
@@ -267,7 +266,8 @@ pub(crate) fn duration(nanos: u64) -> String {
         }
     }
     let seconds = nanos.saturating_add(500_000_000) / 1_000_000_000;
-    let (hours, minutes) = (seconds / 3_600, seconds / 60 % 60);
+    let hours = seconds / 3_600;
+    let minutes = seconds / 60 % 60;
     if hours > 0 {
         format!("{hours} h {minutes:02} min")
     } else {
@@ -364,11 +364,10 @@ pub(crate) fn tokens(usage: TokenUsage) -> Option<String> {
             format!(" ({})", parts.join(", "))
         }
     };
-    let (audio, image) = (|tokens| (tokens, "audio"), |tokens| (tokens, "image"));
-    let (cached, written) = (
-        (usage.cached, "cached"),
-        (usage.cache_written, "written to cache"),
-    );
+    let audio = |tokens| (tokens, "audio");
+    let image = |tokens| (tokens, "image");
+    let cached = (usage.cached, "cached");
+    let written = (usage.cache_written, "written to cache");
     let input = details(&[
         cached,
         written,

@@ -253,7 +253,8 @@ fn link_parents<'a>(nodes: &mut Vec<TreeNode>, records: impl Iterator<Item = &'a
         let Some(parent) = record.parent.filter(|parent| *parent != record.id) else {
             continue;
         };
-        let (id, state) = ((record.trace, parent), record.parent_state);
+        let id = (record.trace, parent);
+        let state = record.parent_state;
         let parent = *indexes.entry(id).or_insert_with(|| {
             nodes.push(TreeNode::new(id, state, 0, record.start));
             nodes.len() - 1

@@ -81,7 +81,8 @@ async fn responses_with_one_id_and_different_tokens_all_count() {
 // S12
 #[tokio::test]
 async fn a_collector_inside_a_span_receives_its_own_spans() {
-    let (outer, inner) = (Collector::new(), Collector::new());
+    let outer = Collector::new();
+    let inner = Collector::new();
     outer
         .run(trace::agent("a", async {
             inner.run(trace::agent("b", async {})).await;
@@ -302,7 +303,8 @@ async fn untracked_usage_keeps_the_imported_parent_and_customer() {
         .iter()
         .map(|span| (span.label(), span.parent()))
         .collect::<Vec<_>>();
-    let (root, agent) = ("http:m".to_owned(), "agent:a".to_owned());
+    let root = "http:m".to_owned();
+    let agent = "agent:a".to_owned();
     assert_eq!(
         parents,
         [(root.clone(), context.span_id), (agent, None), (root, None)]

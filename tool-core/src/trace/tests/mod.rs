@@ -168,7 +168,8 @@ async fn a_caught_panic_marks_the_span_of_the_tool() {
 // S12
 #[tokio::test]
 async fn two_collectors_in_one_process_do_not_mix() {
-    let (one, two) = (Collector::new(), Collector::new());
+    let one = Collector::new();
+    let two = Collector::new();
     let tools = ToolContext::builder().with(quiet).build().expect("tools");
     let ctx = RunContext::detached();
     tokio::join!(

@@ -393,7 +393,8 @@ fn an_id_that_another_call_has_is_replaced_and_told() {
 #[test]
 fn an_index_that_two_calls_share_loses_neither() {
     let call = |id: &str, arguments: &str| [start(0, tool_use(id)), input(0, arguments)];
-    let (one, other) = (call("a", r#"{"a":1}"#), call("b", r#"{"b":2}"#));
+    let one = call("a", r#"{"a":1}"#);
+    let other = call("b", r#"{"b":2}"#);
     for ends in [&[][..], &[stop(0)]] {
         let blocks = [&one, ends, &other, &[stop(0)]].concat();
         let told = calls(&read(Anthropic, &message(&blocks, "tool_use")));

@@ -142,10 +142,8 @@ fn accepts(
         .changes
         .iter()
         .any(|change| change.kind == ChangeKind::Closed);
-    let (document, written) = (
-        SchemaDocument::new(&live),
-        SchemaDocument::new(&projection.schema),
-    );
+    let document = SchemaDocument::new(&live);
+    let written = SchemaDocument::new(&projection.schema);
     let mut dice = Dice(seed);
     for _ in 0..20 {
         let instance = dice.instance(&document, &live, "", 0);

@@ -155,7 +155,8 @@ fn value(shape: &Shape, dice: &mut u64) -> (Value, Value) {
 }
 
 fn members(fields: &[Field], tag: Option<usize>, dice: &mut u64) -> (Value, Value) {
-    let (mut plain, mut strict) = (Map::new(), Map::new());
+    let mut plain = Map::new();
+    let mut strict = Map::new();
     if let Some(tag) = tag {
         plain.insert("kind".into(), json!(format!("k{tag}")));
         strict.insert("kind".into(), json!(format!("k{tag}")));

@@ -38,10 +38,8 @@ fn the_second_time_is_a_clone_of_the_first() {
         .with(echo("say"))
         .build()
         .expect("a context");
-    let (first, second) = (
-        declare(Provider::Gemini, &tools),
-        declare(Provider::Gemini, &tools),
-    );
+    let first = declare(Provider::Gemini, &tools);
+    let second = declare(Provider::Gemini, &tools);
     assert!(ptr::eq(first.json(), second.json()));
 }
 
@@ -90,10 +88,8 @@ fn gemini_leaves_empty_parameters_out() {
 
 #[test]
 fn bedrock_is_given_a_description_where_there_is_none() {
-    let (silent, titled) = (
-        raw("now", "", json!({"type": "object"})),
-        raw("then", " ", json!({"type": "object"})),
-    );
+    let silent = raw("now", "", json!({"type": "object"}));
+    let titled = raw("then", " ", json!({"type": "object"}));
     let json = json_of(&plain(
         Provider::Bedrock,
         &[silent, titled.title("The past")],

@@ -137,7 +137,8 @@ impl PushMetricExporter for PanickingMetrics {
 // S5
 #[test]
 fn failing_metrics_do_not_affect_spans() {
-    let (recorder, times) = (SpanRecorder::default(), Arc::new(AtomicUsize::new(0)));
+    let recorder = SpanRecorder::default();
+    let times = Arc::new(AtomicUsize::new(0));
     let otel = Otel::otlp().build_with(recorder.clone(), PanickingMetrics(Arc::clone(&times)));
     let collector = Collector::builder().sink(otel.clone()).build();
     collector.run_sync(|| in_scope(SpanKind::Tool, "part", || ()));

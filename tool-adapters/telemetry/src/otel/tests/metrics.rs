@@ -122,11 +122,9 @@ async fn records_durations_and_tokens_by_tool_and_model() {
             .map(|(labels, (count, _))| (labels.as_str(), *count))
             .collect::<Vec<_>>()
     };
-    let (tool, model, tokens) = (
-        "gen_ai.execute_tool.duration",
-        "gen_ai.client.operation.duration",
-        "gen_ai.client.token.usage",
-    );
+    let tool = "gen_ai.execute_tool.duration";
+    let model = "gen_ai.client.operation.duration";
+    let tokens = "gen_ai.client.token.usage";
 
     for name in [tool, model] {
         assert_eq!(of(name).unit, "s");
@@ -166,10 +164,8 @@ async fn records_durations_and_tokens_by_tool_and_model() {
         (of(tokens).bounds[0], of(tokens).bounds[13]),
         (1.0, 67_108_864.0)
     );
-    let (input, output) = (
-        format!("{of_model} gen_ai.token.type=input"),
-        format!("{of_model} gen_ai.token.type=output"),
-    );
+    let input = format!("{of_model} gen_ai.token.type=input");
+    let output = format!("{of_model} gen_ai.token.type=output");
     assert_eq!(
         of(tokens).series,
         BTreeMap::from([(input, (2, 200.0)), (output, (2, 14.0))])

@@ -12,7 +12,8 @@ use tool_core::trace::Collector;
 type Request = (String, Vec<u8>);
 
 fn read(stream: &mut TcpStream) -> Request {
-    let (mut bytes, mut chunk) = (Vec::new(), [0; 4_096]);
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 4_096];
     loop {
         let count = stream.read(&mut chunk).expect("read");
         bytes.extend_from_slice(&chunk[..count]);

@@ -55,7 +55,8 @@ async fn exports_spans_under_the_ids_of_the_context() {
     let [outer, inner] = exported.as_slice() else {
         panic!("{exported:?}")
     };
-    let (agent, part) = (find(&spans, "invoke_agent planner"), find(&spans, "part"));
+    let agent = find(&spans, "invoke_agent planner");
+    let part = find(&spans, "part");
     for (span, context) in [(agent, outer), (part, inner)] {
         assert_eq!(
             Some(span.span_context.trace_id().to_string()),

@@ -160,7 +160,8 @@ fn other_text(before: &str, dice: &mut Dice) -> Json {
 }
 
 fn array(items: &mut Vec<Json>, dice: &mut Dice) -> bool {
-    let (first, second) = (dice.below(items.len()), dice.below(items.len()));
+    let first = dice.below(items.len());
+    let second = dice.below(items.len());
     match dice.below(6) {
         0 => items.push(Json::Null),
         1 if !items.is_empty() => _ = items.remove(first),
@@ -186,7 +187,8 @@ fn array(items: &mut Vec<Json>, dice: &mut Dice) -> bool {
 }
 
 fn object(members: &mut Vec<(String, Json)>, dice: &mut Dice) -> bool {
-    let (first, second) = (dice.below(members.len()), dice.below(members.len()));
+    let first = dice.below(members.len());
+    let second = dice.below(members.len());
     let free = *dice.pick(NAMES);
     let is_free = members.iter().all(|(name, _)| name != free);
     match dice.below(7) {

@@ -39,7 +39,8 @@ async fn shown(enter: bool) -> Vec<String> {
         .build()
         .expect("sound");
     let session = runtime.session("s", Mode::Text).await.expect("a session");
-    let (mut model, mut history) = (ScriptedModel::new().says("hello"), History::new());
+    let mut model = ScriptedModel::new().says("hello");
+    let mut history = History::new();
     let reply = if enter {
         session.reply_on_enter(&mut model, &mut history).await
     } else {

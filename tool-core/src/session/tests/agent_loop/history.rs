@@ -16,7 +16,8 @@ fn each_call_has_one_result_in_the_order_of_the_calls() {
         calls: vec![say("1", "a"), say("2", ""), say("3", "c")],
         ..ModelStep::default()
     };
-    let (mut model, mut history) = (ScriptedModel::new().then(step).says("done"), History::new());
+    let mut model = ScriptedModel::new().then(step).says("done");
+    let mut history = History::new();
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!(
         results(&history),
@@ -48,7 +49,8 @@ fn calls_without_an_id_get_unused_ids() {
     let script = ScriptedModel::new()
         .calls([say("", "a"), say("call_1", "b"), say("", "c")])
         .calls([say("", "d")]);
-    let (mut model, mut history) = (script.says("done"), History::new());
+    let mut model = script.says("done");
+    let mut history = History::new();
     let session = bare();
     _ = ask(&session, &mut model, &mut history);
     let ids = called(&history)
@@ -74,12 +76,10 @@ fn calls_without_an_id_get_unused_ids() {
 // L22
 #[test]
 fn repeated_id_in_a_step_is_one_call() {
-    let (mut model, mut history) = (
-        ScriptedModel::new()
-            .calls([say("1", "a"), say("1", "b")])
-            .says("done"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new()
+        .calls([say("1", "a"), say("1", "b")])
+        .says("done");
+    let mut history = History::new();
     _ = ask(&bare(), &mut model, &mut history);
     assert_eq!(called(&history).len(), 1);
     assert_eq!(results(&history), [("1", "a", false)]);
@@ -101,10 +101,8 @@ fn results_have_the_form_of_the_history() {
 #[test]
 fn history_has_canonical_arguments_and_tools_the_sent_ones() {
     let call = ToolCall::new("1", ECHO, r#"{ "text": "\u0061" }"#);
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([call]).says("done"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([call]).says("done");
+    let mut history = History::new();
     _ = ask(&bare(), &mut model, &mut history);
     assert_eq!(called(&history)[0].arguments(), r#"{"text":"a"}"#);
 }
@@ -116,10 +114,8 @@ fn invalid_calls_are_in_the_history_as_they_were_sent() {
         ToolCall::new("1", ECHO, r#"{"txt":"a"}"#),
         ToolCall::new("2", "absent", "{"),
     ];
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls(calls.clone()).says("done"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls(calls.clone()).says("done");
+    let mut history = History::new();
     _ = ask(&bare(), &mut model, &mut history);
     assert_eq!(called(&history), [&calls[0], &calls[1]]);
 }

@@ -14,7 +14,8 @@ use crate::testing::scripted::ScriptedModel;
 
 /// Starts a reply and drops it while it is pending.
 fn drop_midway(calls: impl IntoIterator<Item = ToolCall>, history: &mut History) {
-    let (session, mut model) = (bare(), ScriptedModel::new().calls(calls));
+    let session = bare();
+    let mut model = ScriptedModel::new().calls(calls);
     let mut work = Box::pin(session.session.reply(&mut model, history, "hello"));
     assert!(poll(work.as_mut()).is_pending());
 }
@@ -92,10 +93,8 @@ async fn reply_after_an_interruption_sees_a_complete_history() {
 // L22
 #[test]
 fn interruption_ends_the_reply_after_its_step() {
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([ToolCall::new("1", BREAK_IN, "{}"), say("2", "a")]),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([ToolCall::new("1", BREAK_IN, "{}"), say("2", "a")]);
+    let mut history = History::new();
     let reply = ask(&bare(), &mut model, &mut history);
     assert!(
         reply.interrupted && reply.text.is_none() && reply.responses.len() == 2,
@@ -129,7 +128,8 @@ impl Model for Slow<'_> {
 #[test]
 fn answer_to_an_interrupted_turn_is_dropped() {
     for answers in [true, false] {
-        let (session, mut history) = (bare(), History::new());
+        let session = bare();
+        let mut history = History::new();
         let mut model = Slow(&session, answers);
         let reply = finished(session.session.reply(&mut model, &mut history, "hello"));
         assert!(reply.interrupted && reply.responses.is_empty() && reply.error.is_none());
@@ -149,7 +149,9 @@ impl Model for Silent {
 // L22
 #[test]
 fn reply_dropped_before_the_answer_keeps_the_question() {
-    let (session, mut model, mut history) = (bare(), Silent, History::new());
+    let session = bare();
+    let mut model = Silent;
+    let mut history = History::new();
     let mut work = Box::pin(session.session.reply(&mut model, &mut history, "hello"));
     assert!(poll(work.as_mut()).is_pending());
     drop(work);

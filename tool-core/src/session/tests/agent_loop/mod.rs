@@ -106,7 +106,8 @@ fn bare_with(steps: u32) -> Bare {
         .policy(policy)
         .build()
         .expect("sound");
-    let (asked, own) = (Arc::new(Asked::default()), Arc::new(OnceLock::new()));
+    let asked = Arc::new(Asked::default());
+    let own = Arc::new(OnceLock::new());
     let opening = runtime
         .session("s", Mode::Text)
         .user_data_shared(Arc::clone(&asked));

@@ -39,7 +39,8 @@ fn step_keeps_its_raw_turn() {
         native: Some(native(1)),
         ..ModelStep::says("done")
     };
-    let (mut model, mut history) = (ScriptedModel::new().then(step).then(last), History::new());
+    let mut model = ScriptedModel::new().then(step).then(last);
+    let mut history = History::new();
     _ = ask(&bare(), &mut model, &mut history);
     assert_eq!(natives(&history), [true, true]);
 }
@@ -51,7 +52,8 @@ fn step_without_text_keeps_its_raw_turn() {
         native: Some(native(1)),
         ..ModelStep::default()
     };
-    let (mut model, mut history) = (ScriptedModel::new().then(silent), History::new());
+    let mut model = ScriptedModel::new().then(silent);
+    let mut history = History::new();
     assert_eq!(ask(&bare(), &mut model, &mut history).text, None);
     assert_eq!(natives(&history), [true]);
 }
@@ -65,7 +67,8 @@ fn step_with_ignored_calls_loses_its_raw_turn() {
         native: Some(native(2)),
         ..ModelStep::calls([say("1", "a")])
     };
-    let (mut model, mut history) = (ScriptedModel::new().then(stubborn), History::new());
+    let mut model = ScriptedModel::new().then(stubborn);
+    let mut history = History::new();
     _ = ask(&session, &mut model, &mut history);
     assert_eq!(natives(&history), [false]);
 }
@@ -77,7 +80,8 @@ fn step_with_a_repeated_id_loses_its_raw_turn() {
         native: Some(native(2)),
         ..ModelStep::calls([say("1", "a"), say("1", "b")])
     };
-    let (mut model, mut history) = (ScriptedModel::new().then(step).says("done"), History::new());
+    let mut model = ScriptedModel::new().then(step).says("done");
+    let mut history = History::new();
     _ = ask(&bare(), &mut model, &mut history);
     assert_eq!(natives(&history), [false, false]);
 }
@@ -89,7 +93,8 @@ fn id_of_an_earlier_step_is_replaced() {
         .calls([say("1", "a")])
         .calls([say("1", "b"), say("2", "c")])
         .says("done");
-    let (mut model, mut history) = (script, History::new());
+    let mut model = script;
+    let mut history = History::new();
     let reply = ask(&bare(), &mut model, &mut history);
     let ids = called(&history)
         .iter()
@@ -124,7 +129,8 @@ fn sums_the_usage_of_all_steps() {
         usage: used,
         ..ModelStep::says("done")
     };
-    let (mut model, mut history) = (ScriptedModel::new().then(step).then(last), History::new());
+    let mut model = ScriptedModel::new().then(step).then(last);
+    let mut history = History::new();
     let usage = ask(&bare(), &mut model, &mut history).usage;
     assert_eq!(
         usage,

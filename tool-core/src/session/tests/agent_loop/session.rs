@@ -69,12 +69,10 @@ fn meet(id: &str, name: &str) -> ToolCall {
 #[tokio::test]
 async fn calls_of_a_step_run_concurrently() {
     let session = session(Policy::text()).await;
-    let (mut model, mut history) = (
-        ScriptedModel::new()
-            .calls([meet("1", "Ada"), meet("2", "Bob")])
-            .says("they met"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new()
+        .calls([meet("1", "Ada"), meet("2", "Bob")])
+        .says("they met");
+    let mut history = History::new();
     let reply = session.reply(&mut model, &mut history, "hello").await;
     assert_eq!(reply.text.as_deref(), Some("they met"));
     assert_eq!(
@@ -87,10 +85,8 @@ async fn calls_of_a_step_run_concurrently() {
 #[tokio::test]
 async fn policy_limits_the_steps() {
     let session = session(Policy::text().max_tool_steps(1)).await;
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([say("1", "a")]).says("done"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([say("1", "a")]).says("done");
+    let mut history = History::new();
     let reply = session.reply(&mut model, &mut history, "hello").await;
     assert_eq!(
         (reply.text.as_deref(), model.requests()[1].tool_choice),
@@ -102,10 +98,8 @@ async fn policy_limits_the_steps() {
 #[tokio::test]
 async fn stop_output_ends_the_reply() {
     let session = session(Policy::text()).await;
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}")]),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}")]);
+    let mut history = History::new();
     assert_eq!(
         session.reply(&mut model, &mut history, "hello").await.text,
         None
@@ -122,7 +116,8 @@ async fn dropped_reply_keeps_finished_results() {
         say("2", "a"),
         ToolCall::new("", WAIT, "{}"),
     ];
-    let (mut model, mut history) = (ScriptedModel::new().calls(calls), History::new());
+    let mut model = ScriptedModel::new().calls(calls);
+    let mut history = History::new();
     {
         let mut work = Box::pin(session.reply(&mut model, &mut history, "hello"));
         assert!(poll(work.as_mut()).is_pending());
@@ -147,10 +142,8 @@ async fn dropped_reply_keeps_finished_results() {
 #[tokio::test]
 async fn interruption_ends_the_reply_and_answers_each_call() {
     let session = session(Policy::text()).await;
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([ToolCall::new("1", WAIT, "{}"), say("2", "a")]),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([ToolCall::new("1", WAIT, "{}"), say("2", "a")]);
+    let mut history = History::new();
     let mut work = Box::pin(session.reply(&mut model, &mut history, "hello"));
     assert!(poll(work.as_mut()).is_pending());
     assert_eq!(session.interrupt(), 1);
@@ -175,12 +168,10 @@ async fn interruption_ends_the_reply_and_answers_each_call() {
 #[tokio::test]
 async fn repeated_id_has_one_answer() {
     let session = session(Policy::text()).await;
-    let (mut model, mut history) = (
-        ScriptedModel::new()
-            .calls([say("1", "a"), say("1", "b")])
-            .says("done"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new()
+        .calls([say("1", "a"), say("1", "b")])
+        .says("done");
+    let mut history = History::new();
     let reply = session.reply(&mut model, &mut history, "hello").await;
     assert_eq!(results(&history), [("1", "a", false)]);
     assert_eq!(called(&history), [&say("1", "a")]);
@@ -195,12 +186,10 @@ async fn repeated_id_has_one_answer() {
 #[tokio::test]
 async fn history_has_arguments_with_defaults() {
     let session = session(Policy::text()).await;
-    let (mut model, mut history) = (
-        ScriptedModel::new()
-            .calls([ToolCall::new("1", WIPE, r#"{ "days": null }"#)])
-            .says("?"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new()
+        .calls([ToolCall::new("1", WIPE, r#"{ "days": null }"#)])
+        .says("?");
+    let mut history = History::new();
     _ = session.reply(&mut model, &mut history, "hello").await;
     assert_eq!(called(&history)[0].arguments(), r#"{"days":7}"#);
 }
@@ -228,7 +217,8 @@ async fn model_does_not_see_the_approval_token() {
 #[tokio::test]
 async fn hides_tools_of_another_mode() {
     let session = session(Policy::text()).await;
-    let (mut model, mut history) = (ScriptedModel::new().says("hi"), History::new());
+    let mut model = ScriptedModel::new().says("hi");
+    let mut history = History::new();
     _ = session.reply(&mut model, &mut history, "hello").await;
     let request = &model.requests()[0];
     assert!(
@@ -242,7 +232,8 @@ async fn hides_tools_of_another_mode() {
 async fn reply_is_send() {
     let session = session(Policy::text()).await;
     let reply = tokio::spawn(async move {
-        let (mut model, mut history) = (ScriptedModel::new().says("hi"), History::new());
+        let mut model = ScriptedModel::new().says("hi");
+        let mut history = History::new();
         session.reply(&mut model, &mut history, "hello").await
     });
     assert_eq!(reply.await.expect("it ends").text.as_deref(), Some("hi"));

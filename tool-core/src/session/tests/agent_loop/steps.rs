@@ -22,7 +22,8 @@ fn choices(model: &ScriptedModel) -> Vec<ToolChoice> {
 // L21
 #[test]
 fn reply_without_calls_takes_no_step() {
-    let (mut model, mut history) = (ScriptedModel::new().says("hi"), History::new());
+    let mut model = ScriptedModel::new().says("hi");
+    let mut history = History::new();
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!(
         (reply.text.as_deref(), reply.steps, reply.responses.len()),
@@ -44,7 +45,8 @@ fn forbids_calls_after_three_steps() {
         .calls([say("1", "a")])
         .calls([say("2", "b")])
         .calls([say("3", "c")]);
-    let (mut model, mut history) = (script.says("that is all"), History::new());
+    let mut model = script.says("that is all");
+    let mut history = History::new();
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!(
         (reply.text.as_deref(), reply.steps),
@@ -70,7 +72,8 @@ fn number_of_steps_is_configurable() {
         let script = (0..steps).fold(ScriptedModel::new(), |script, at| {
             script.calls([say(&at.to_string(), "a")])
         });
-        let (mut model, mut history) = (script.says("done"), History::new());
+        let mut model = script.says("done");
+        let mut history = History::new();
         assert_eq!(ask(&session, &mut model, &mut history).steps, steps);
         assert_eq!(choices(&model).last(), Some(&ToolChoice::None));
         model.assert_done();
@@ -86,7 +89,8 @@ fn forbidden_calls_are_ignored_and_not_in_the_history() {
         calls: vec![say("1", "a")],
         ..ModelStep::default()
     };
-    let (mut model, mut history) = (ScriptedModel::new().then(stubborn), History::new());
+    let mut model = ScriptedModel::new().then(stubborn);
+    let mut history = History::new();
     let reply = ask(&session, &mut model, &mut history);
     assert_eq!(
         (reply.text.as_deref(), reply.responses.len()),
@@ -100,7 +104,8 @@ fn forbidden_calls_are_ignored_and_not_in_the_history() {
 #[test]
 fn reply_of_forbidden_calls_only_has_no_text() {
     let session = bare_with(0);
-    let (mut model, mut history) = (ScriptedModel::new().calls([say("1", "a")]), History::new());
+    let mut model = ScriptedModel::new().calls([say("1", "a")]);
+    let mut history = History::new();
     assert_eq!(ask(&session, &mut model, &mut history).text, None);
     assert_eq!(history.messages(), [Message::user("hello")]);
 }
@@ -108,10 +113,8 @@ fn reply_of_forbidden_calls_only_has_no_text() {
 // L18
 #[test]
 fn stop_output_ends_the_reply_without_text() {
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}")]),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([ToolCall::new("1", HUSH, "{}")]);
+    let mut history = History::new();
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!(
         (reply.text.as_deref(), reply.steps, reply.responses.len()),
@@ -127,7 +130,8 @@ fn stop_output_beside_another_result_does_not_end_the_reply() {
     let script = ScriptedModel::new()
         .calls([ToolCall::new("1", HUSH, "{}"), say("2", "a")])
         .says("done");
-    let (mut model, mut history) = (script, History::new());
+    let mut model = script;
+    let mut history = History::new();
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!((reply.text.as_deref(), reply.steps), (Some("done"), 1));
     model.assert_done();
@@ -137,10 +141,8 @@ fn stop_output_beside_another_result_does_not_end_the_reply() {
 #[test]
 fn unknown_tool_is_answered_with_the_names() {
     let call = ToolCall::new("1", "echo_in_reply_test", "{}");
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([call]).says("sorry"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([call]).says("sorry");
+    let mut history = History::new();
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!(
         reply.responses[0].error().map(|error| error.kind),
@@ -159,7 +161,8 @@ fn model_error_ends_the_reply_and_keeps_responses() {
     let script = ScriptedModel::new()
         .calls([say("1", "a")])
         .fails(ToolError::transient("overloaded"));
-    let (mut model, mut history) = (script, History::new());
+    let mut model = script;
+    let mut history = History::new();
     let reply = ask(&bare(), &mut model, &mut history);
     assert_eq!(reply.error, Some(ToolError::transient("overloaded").into()));
     assert_eq!(
@@ -170,10 +173,8 @@ fn model_error_ends_the_reply_and_keeps_responses() {
 
 #[test]
 fn tool_choice_applies_to_the_first_step_only() {
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([say("1", "a")]).says("done"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([say("1", "a")]).says("done");
+    let mut history = History::new();
     _ = finished(
         bare()
             .session
@@ -185,10 +186,8 @@ fn tool_choice_applies_to_the_first_step_only() {
 
 #[test]
 fn every_request_has_the_instructions_and_all_tools() {
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([say("1", "a")]).says("done"),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([say("1", "a")]).says("done");
+    let mut history = History::new();
     let bare = bare_with(1);
     _ = ask(&bare, &mut model, &mut history);
     let instructions = bare.session.instructions();

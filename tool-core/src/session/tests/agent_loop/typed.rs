@@ -48,7 +48,8 @@ fn ask(
 
 #[test]
 fn a_right_answer_is_decoded_and_a_text_in_the_history() {
-    let (mut model, mut history) = (ScriptedModel::new().calls([ada(4)]), History::new());
+    let mut model = ScriptedModel::new().calls([ada(4)]);
+    let mut history = History::new();
     let reply = ask(&mut model, &mut history).expect("answers");
     assert_eq!(
         reply.output,
@@ -79,10 +80,8 @@ fn a_right_answer_is_decoded_and_a_text_in_the_history() {
 #[test]
 fn a_wrong_answer_goes_back_with_every_problem() {
     let wrong = answer(r#"{"answer":{"guest":7,"seats":300}}"#);
-    let (mut model, mut history) = (
-        ScriptedModel::new().calls([wrong]).calls([ada(4)]),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new().calls([wrong]).calls([ada(4)]);
+    let mut history = History::new();
     assert_eq!(
         ask(&mut model, &mut history).expect("answers").output.seats,
         4
@@ -109,7 +108,8 @@ fn an_answer_is_wrong_at_most_retries_plus_one_times() {
         let script = (0..=retries).fold(ScriptedModel::new(), |script, at| {
             script.calls([ada(300 + at)])
         });
-        let (mut model, mut history) = (script, History::new());
+        let mut model = script;
+        let mut history = History::new();
         let form = TypedAnswer::<Booking>::new().retries(retries);
         let error = finished(
             bare()
@@ -151,7 +151,8 @@ fn problems_of_all_checks_go_to_the_model() {
             }
         })
         .retries(0);
-    let (mut model, mut history) = (ScriptedModel::new().calls([ada(9)]), History::new());
+    let mut model = ScriptedModel::new().calls([ada(9)]);
+    let mut history = History::new();
     let error = finished(
         bare()
             .session
@@ -167,7 +168,8 @@ fn a_check_that_panics_is_a_wrong_answer() {
     let form = TypedAnswer::<Booking>::new()
         .validate(|_| panic!("canary"))
         .retries(0);
-    let (mut model, mut history) = (ScriptedModel::new().calls([ada(4)]), History::new());
+    let mut model = ScriptedModel::new().calls([ada(4)]);
+    let mut history = History::new();
     let error = finished(
         bare()
             .session
@@ -182,12 +184,10 @@ fn a_check_that_panics_is_a_wrong_answer() {
 
 #[test]
 fn calls_beside_an_answer_are_made_first() {
-    let (mut model, mut history) = (
-        ScriptedModel::new()
-            .calls([say("1", "a"), ada(1)])
-            .calls([ada(4)]),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new()
+        .calls([say("1", "a"), ada(1)])
+        .calls([ada(4)]);
+    let mut history = History::new();
     let reply = ask(&mut model, &mut history).expect("answers");
     assert_eq!((reply.output.seats, reply.reply.responses.len()), (4, 1));
     let [(_, text, false), (_, early, true)] = results(&history)[..] else {
@@ -205,7 +205,8 @@ fn after_the_last_step_only_an_answer_is_taken() {
         .calls([say("1", "a")])
         .calls([say("2", "b")])
         .calls([say("3", "c"), ada(4)]);
-    let (mut model, mut history) = (script, History::new());
+    let mut model = script;
+    let mut history = History::new();
     let form = TypedAnswer::<Booking>::new();
     let session = bare_with(1);
     let reply = finished(
@@ -230,7 +231,8 @@ fn after_the_last_step_only_an_answer_is_taken() {
 #[test]
 fn a_text_is_an_answer_if_it_is_its_json() {
     let script = ScriptedModel::new().says(r#" {"guest":"Ada","seats":4} "#);
-    let (mut model, mut history) = (script, History::new());
+    let mut model = script;
+    let mut history = History::new();
     assert_eq!(
         ask(&mut model, &mut history).expect("answers").output.seats,
         4
@@ -240,13 +242,11 @@ fn a_text_is_an_answer_if_it_is_its_json() {
 
 #[test]
 fn another_text_is_answered_with_a_note() {
-    let (mut model, mut history) = (
-        ScriptedModel::new()
-            .says("4 seats")
-            .says("")
-            .calls([ada(4)]),
-        History::new(),
-    );
+    let mut model = ScriptedModel::new()
+        .says("4 seats")
+        .says("")
+        .calls([ada(4)]);
+    let mut history = History::new();
     assert_eq!(
         ask(&mut model, &mut history).expect("answers").output.seats,
         4
@@ -297,7 +297,8 @@ fn a_reply_that_ends_otherwise_is_an_error() {
 #[test]
 fn values_that_are_no_objects_are_answers_too() {
     let script = ScriptedModel::new().then(ModelStep::calls([answer(r#"{"answer":["a","b"]}"#)]));
-    let (mut model, mut history) = (script, History::new());
+    let mut model = script;
+    let mut history = History::new();
     let reply = finished(bare().session.reply_typed(
         &mut model,
         &mut history,

@@ -246,7 +246,8 @@ fn tracestate_limits_members_keys_and_values() {
     };
     assert!(state(&[&members(32)]).is_some());
     assert_eq!(state(&[&members(33)]), None);
-    let (t, v) = (|length| "t".repeat(length), |length| "v".repeat(length));
+    let t = |length| "t".repeat(length);
+    let v = |length| "v".repeat(length);
     for (key, is_allowed) in [
         (t(256), true),
         (t(257), false),

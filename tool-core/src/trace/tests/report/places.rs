@@ -72,7 +72,8 @@ async fn a_report_inside_an_agent_shows_it_running_with_its_cost() {
 
 #[tokio::test]
 async fn a_report_has_no_running_spans_of_other_collectors() {
-    let (one, two) = (Collector::new(), Collector::new());
+    let one = Collector::new();
+    let two = Collector::new();
     let report = one
         .run(trace::agent("planner", async { two.report() }))
         .await;
@@ -120,7 +121,8 @@ async fn dropped_parents_differ_from_open_ones() {
 #[tokio::test]
 async fn a_remote_span_is_the_root_of_imported_spans() {
     let collector = Collector::new();
-    let (process, span) = (TraceId::random(), SpanId::random());
+    let process = TraceId::random();
+    let span = SpanId::random();
     let context = DistributedContext::new().parent(process, span);
     // Importing a customer keeps the parent.
     let customer = || DistributedContext::new().customer_id("acme");
