@@ -478,6 +478,9 @@ impl GatewayPolicy {
     pub(crate) fn shown(&self, tool: &ToolDefinition, server: &str) -> Vec<String> {
         let name = tool.name();
         let mut shown = vec![tool.category().as_str().to_owned()];
+        if tool.flags().sequential {
+            shown.push("sequential".to_owned());
+        }
         shown.extend(self.shown_approval(tool, server));
         let options = tool.set_options();
         let options = options.iter().rev();
@@ -712,6 +715,20 @@ mod tests {
         assert_eq!(
             shown(rule, Category::Action),
             format!("action, timeout 30s, {limits}, no retries, as it may have effects")
+        );
+    }
+
+    #[test]
+    fn a_later_rule_takes_back_what_an_earlier_one_has_set() {
+        let first = "[[tools]]\nmatch = '*'\nsequential = true\nmax_output = 500\n";
+        assert_eq!(
+            shown(first, Category::Action),
+            "action, sequential, max_output 500 characters, timeout 30s"
+        );
+        let second = "[[tools]]\nmatch = 'one_*'\nsequential = false\nmax_output = 9\n";
+        assert_eq!(
+            shown(&format!("{first}{second}"), Category::Action),
+            "action, max_output 9 characters, timeout 30s"
         );
     }
 

@@ -470,7 +470,10 @@ impl ToolOptions {
                 words: format!("{} duplicates", treatment.as_str()),
             }),
             max_calls.map(|calls| {
-                let words = format!("at most {calls} calls a turn");
+                let words = match calls {
+                    1 => "at most 1 call a turn".to_owned(),
+                    _ => format!("at most {calls} calls a turn"),
+                };
                 SetOption::number("max_calls", calls, "a turn", words)
             }),
             max_output.map(|characters| {
