@@ -42,7 +42,7 @@ def conditions():
 
 
 def instructions():
-    program = yardstick.build("peer-ours", "--no-default-features")
+    program = yardstick.build("peer-ours")
     subprocess.run([program, "check"], check=True, stdout=subprocess.DEVNULL)
     return {name: yardstick.instructions(program, *work) for name, work in COUNTS.items()}
 

@@ -20,13 +20,11 @@
       time: time(line.querySelector("time")),
     };
   };
-  const bar = (track, at) => {
+  const bar = (track) => {
     const [bar, line] = [track.querySelector(".bar"), track.closest("li")];
     track.scrollIntoView({ block: "center" });
     const box = rect(bar);
-    // The browser goes through every row to tell what is at a point, so of many bars, some are asked for.
-    const isAsked = step === 1 || at % 8 === 0;
-    const middle = isAsked ? document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2) : bar;
+    const middle = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
     const style = getComputedStyle(bar);
     return {
       span: line.dataset.span, bar: box, track: rect(track), hit: middle === bar, visible: bar.checkVisibility(),
