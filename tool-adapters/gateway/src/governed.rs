@@ -157,14 +157,11 @@ pub(crate) fn offer(
             resource.only(move |uri| policy.allows_uri(uri))
         };
         sources.push((Arc::clone(&imported), quarantined));
-        let prompts = own_prompts;
-        let resources = own_resources.into_iter().map(only_allowed).collect();
-        let server = server.to_string();
         toolsets.push(Arc::new(GovernedToolset {
-            server,
+            server: server.to_string(),
             tools,
-            prompts,
-            resources,
+            prompts: own_prompts,
+            resources: own_resources.into_iter().map(only_allowed).collect(),
             _imported: imported,
         }));
     }

@@ -122,15 +122,14 @@ pub(crate) async fn answer(
     let attributes = || connection.attributes(&request.id, Some(revision), Some(parts));
     let parent = connection.parent(&request.meta);
     let response = held.response(parent, attributes).await;
-    let is_cancelled = under_way.is_some_and(|call| call.is_cancelled());
-    if is_cancelled && response.is_none() {
-        // The call is held until its record is written.
+    if under_way.is_some_and(|call| call.is_cancelled()) {
+        // Without a response, the call is held until its record is written.
+        if response.is_some() {
+            drop(held.call.take());
+        }
         return Some(end_without_answer());
     }
     let mut call = held.call.take()?;
-    if is_cancelled {
-        return Some(end_without_answer());
-    }
     if let Some(response) = response {
         if response.meta().session_is_lost() {
             connection.lose(client, call.client_session(), &call.session);

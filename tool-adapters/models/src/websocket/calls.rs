@@ -91,10 +91,9 @@ impl LiveCalls {
     ) -> Option<KnownCall> {
         let is_same = |tracked: &&mut TrackedCall| {
             let known = &tracked.call;
-            let repeated = call;
             tracked.wire_id == wire_id
-                && known.name() == repeated.name()
-                && known.arguments() == repeated.arguments()
+                && known.name() == call.name()
+                && known.arguments() == call.arguments()
         };
         let tracked = self.calls.iter_mut().find(is_same)?;
         tracked.repeated_as = Some(call.id().to_owned());
@@ -158,16 +157,13 @@ impl LiveCalls {
         {
             self.calls.remove(at);
         }
-        let repeated_as = None;
-        let withdrawn = false;
-        let interrupted = false;
         self.calls.push_back(TrackedCall {
             call,
             wire_id,
-            repeated_as,
+            repeated_as: None,
             conversation,
-            withdrawn,
-            interrupted,
+            withdrawn: false,
+            interrupted: false,
             response,
             sent_in,
         });
