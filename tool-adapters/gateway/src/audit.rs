@@ -403,6 +403,10 @@ impl Drop for WriterThread {
 pub(crate) struct GatewayHook(pub(crate) Arc<Audit>);
 
 impl Hook for GatewayHook {
+    fn only_after(&self) -> bool {
+        !self.0.required && self.0.shared.read().costs.is_empty()
+    }
+
     fn before<'a>(&'a self, _: &'a HookedCall<'a>) -> HookFuture<'a, Result<(), ToolError>> {
         Box::pin(ready(self.0.check()))
     }

@@ -34,6 +34,14 @@ pub type HookFuture<'a, T> = BoxFuture<'a, T>;
 /// }
 /// ```
 pub trait Hook: Send + Sync + 'static {
+    /// Returns true if the hook does its work after calls alone, or around requests that no tool
+    /// serves: a call that has to wait for nothing else then runs at once, which is faster. Its
+    /// [`confirm`](Self::confirm), [`before`](Self::before) and [`around`](Self::around) may not be
+    /// asked. It is read for each call.
+    fn only_after(&self) -> bool {
+        false
+    }
+
     /// Says whether a person has to approve a call, and why. It is asked about each call that has
     /// passed the checks and that no person has approved yet, also if the tool or the policy asks
     /// anyway: the person reads every reason. A hook that panics asks for approval.
@@ -304,6 +312,10 @@ where
     F: for<'a> HookFn<'a, (HookedCall<'a>, &'a mut ToolResponse), Output = (), Future: Send>
         + 'static,
 {
+    fn only_after(&self) -> bool {
+        true
+    }
+
     fn after<'a>(
         &'a self,
         call: &'a HookedCall<'a>,

@@ -2,7 +2,10 @@
 
 use crate::call::ToolError;
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::panic::catch_unwind;
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::{Handle, Id};
 use tokio::time::error::Elapsed;
@@ -40,11 +43,16 @@ pub(crate) fn until(end: Instant) -> Result<Sleep, ToolError> {
     })
 }
 
-/// Waits for work, at most for a time. Without a timer nothing ends work that takes too long.
+/// Waits for work, at most for a time. Without a timer nothing ends work that takes too long. Work
+/// that is done at once sets no timer.
 pub(crate) async fn at_most<T>(
     limit: Duration,
     work: impl Future<Output = T>,
 ) -> Result<T, Elapsed> {
+    let mut work = pin!(work);
+    if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+        return Ok(done);
+    }
     if check().is_ok() {
         timeout(limit, work).await
     } else {

@@ -91,6 +91,23 @@ fn only_calls_under_a_limit_have_to_wait_for_one() {
 
 // R-B5
 #[test]
+fn a_hook_after_calls_alone_makes_no_call_wait() {
+    let runtime =
+        Runtime::builder(tools()).after(async |_: HookedCall<'_>, response: &mut ToolResponse| {
+            let text = r#"{"ok":true,"data":2,"meta":{"tool":"answers","callId":null}}"#;
+            *response = serde_json::from_str(text).expect("an envelope");
+        });
+    let runtime = runtime.build().expect("builds");
+    let session = session(&runtime).now_or_never().expect("is open at once");
+    let response = session
+        .call(ToolCall::new("c-1", "answers", "{}"))
+        .now_or_never()
+        .expect("is answered at once");
+    assert_eq!(response.data_json(), Some("2"));
+}
+
+// R-B5
+#[test]
 fn calls_without_a_timer_name_the_fix() {
     let tokio = tokio::runtime::Builder::new_current_thread()
         .build()

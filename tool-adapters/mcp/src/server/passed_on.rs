@@ -80,9 +80,14 @@ pub(crate) fn completed(result: &str, answer: &ServerResult) -> String {
 /// Returns the message with a result that is JSON.
 pub(crate) fn message(id: &RequestId, result: &str) -> Option<String> {
     let id = serde_json::to_string(id).ok()?;
-    Some(format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#
-    ))
+    let parts = [
+        r#"{"jsonrpc":"2.0","id":"#,
+        &id,
+        r#","result":"#,
+        result,
+        "}",
+    ];
+    Some(parts.concat())
 }
 
 /// Returns the text of a message whose result carries members.

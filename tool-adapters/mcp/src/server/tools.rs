@@ -168,18 +168,14 @@ pub(crate) struct OwnResult<'a> {
 
 impl CompletedCall<'_> {
     /// Returns the result as JSON. Since revision 2026-07-28 it has its kind.
-    pub(crate) fn to_json(&self, has_kind: bool) -> String {
-        let own;
+    pub(crate) fn to_json(&self, has_kind: bool) -> Cow<'_, str> {
         let result = match self {
-            Self::Own(result) => {
-                own = serde_json::to_string(result).unwrap_or_default();
-                own.as_str()
-            }
-            Self::PassedOn(result) => result,
+            Self::Own(result) => Cow::Owned(serde_json::to_string(result).unwrap_or_default()),
+            Self::PassedOn(result) => Cow::Borrowed(result.as_ref()),
         };
         match result.strip_prefix('{') {
-            Some(members) if has_kind => format!(r#"{{"resultType":"complete",{members}"#),
-            _ => result.to_owned(),
+            Some(members) if has_kind => [r#"{"resultType":"complete","#, members].concat().into(),
+            _ => result,
         }
     }
 
