@@ -183,6 +183,17 @@ fn places(value: &Value, at: &str, found: &mut Vec<String>) {
 }
 
 #[test]
+fn an_instant_beyond_the_last_one_is_told_the_last_one() {
+    let response = call(
+        &tools().coercing,
+        "timestamp",
+        r#"{"value":"9999-12-31T23:59:59Z"}"#,
+    );
+    let text = response.into_text();
+    assert!(text.contains("before 9999-12-30T22:00:00Z"), "{text}");
+}
+
+#[test]
 fn value_refused_by_its_type_is_reported_at_its_place() {
     let pointer = |tool: &str, text: &str| {
         let response = call(&tools().coercing, tool, text);

@@ -358,7 +358,7 @@ impl<'a> Coercer<'a> {
             let declared = view.declared(name);
             let is_absent = declared
                 .iter()
-                .any(|schema| !self.branches.accepts(schema, &Value::Null));
+                .any(|schema| self.branches.refuses(schema, &Value::Null));
             if is_absent
                 && declared
                     .iter()
@@ -459,10 +459,20 @@ impl<'a> BranchTrials<'a> {
 
     /// Returns true if a branch accepts the value. Without enough steps, no branch does.
     pub(crate) fn accepts(&mut self, branch: &'a Value, value: &Value) -> bool {
+        self.verdict(branch, value) == Some(true)
+    }
+
+    /// Returns true if a branch refuses the value. Without enough steps, no branch does.
+    fn refuses(&mut self, branch: &'a Value, value: &Value) -> bool {
+        self.verdict(branch, value) == Some(false)
+    }
+
+    /// Returns whether a branch accepts the value; `None` without enough steps.
+    fn verdict(&mut self, branch: &'a Value, value: &Value) -> Option<bool> {
         let mut evaluation = Evaluation::with_steps(self.compiled, self.steps);
         let verdict = evaluation.accepts_by(branch, value);
         self.steps = evaluation.steps();
-        verdict.unwrap_or(false)
+        verdict.ok()
     }
 
     /// Copies a value, if there are enough steps.

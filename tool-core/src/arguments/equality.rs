@@ -15,6 +15,7 @@ use crate::schema::parameter::Parameter;
 use crate::schema::walk;
 use foldhash::fast::{FoldHasher, RandomState};
 use serde_json::{Map, Number, Value};
+use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::LazyLock;
 
@@ -22,7 +23,13 @@ use std::sync::LazyLock;
 /// absent parameter.
 pub(crate) struct EqualityRules {
     parameters: Vec<EqualityRule>,
+    /// The positions of the parameters by their names, where there are so many that a search
+    /// through all for each member of a call would take long. Those have no aliases.
+    positions: Option<HashMap<String, usize>>,
 }
+
+/// The number of rules up to which a search through all is fast.
+const FEW: usize = 128;
 
 /// The rules for one parameter.
 struct EqualityRule {
@@ -93,7 +100,10 @@ impl EqualityRules {
                     }),
             );
         }
-        Self { parameters: rules }
+        Self {
+            parameters: rules,
+            positions: None,
+        }
     }
 
     /// Returns the rules of a schema given at run time, which may hold a default that it would not
@@ -101,6 +111,7 @@ impl EqualityRules {
     pub(crate) fn of_schema(schema: &Value) -> Self {
         let none = Self {
             parameters: Vec::new(),
+            positions: None,
         };
         let declared = schema
             .get("properties")
@@ -130,9 +141,23 @@ impl EqualityRules {
                 .unwrap_or(false);
             is_accepted.then(|| EqualityRule::new(name, &[], false, Some(default.clone())))
         };
+        let parameters = properties.filter_map(rule).collect::<Vec<_>>();
+        let named = parameters.iter().enumerate();
+        let positions = named.map(|(position, rule)| (rule.name.clone(), position));
         Self {
-            parameters: properties.filter_map(rule).collect(),
+            positions: (parameters.len() > FEW).then(|| positions.collect()),
+            parameters,
         }
+    }
+
+    /// Returns the rule for a member of a call.
+    fn rule(&self, key: &str) -> Option<&EqualityRule> {
+        if let Some(positions) = &self.positions {
+            return self.parameters.get(*positions.get(key)?);
+        }
+        self.parameters
+            .iter()
+            .find(|rule| rule.name == key || rule.aliases.contains(&key))
     }
 
     /// Hashes a call with accepted arguments, with the defaults filled in, under a random key of
@@ -145,8 +170,7 @@ impl EqualityRules {
         let mut sum = defaults.fold(0, u64::wrapping_add);
         let mut first = true;
         while let Some(key) = decoder.next_key(std::mem::take(&mut first))? {
-            let is_named = |rule: &&EqualityRule| rule.name == key || rule.aliases.contains(&&*key);
-            match self.parameters.iter().find(is_named) {
+            match self.rule(&key) {
                 Some(rule) if rule.null_is_absent && decoder.take_null()? => {}
                 Some(rule) => {
                     let given = hash_entry(&rule.name, &mut decoder)?;

@@ -84,6 +84,7 @@ impl ToolIndex {
         let mut scores = FxHashMap::<usize, f64>::default();
         let mut seen = FxHashSet::default();
         for word in words(query)
+            .into_iter()
             .filter(|word| seen.insert(word.clone()))
             .take(MAX_QUERY)
         {
@@ -152,28 +153,63 @@ fn add_parameters(weights: &mut FxHashMap<String, f64>, schema: &Value, depth: u
 }
 
 /// Returns the words of a text in lower case and without endings. A name in camel case is several
-/// words.
-fn words(text: &str) -> impl Iterator<Item = String> {
+/// words. Scripts without spaces give each pair of letters that stand beside each other.
+fn words(text: &str) -> Vec<String> {
     const FREQUENT: [&str; 24] = [
         "a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "into", "is", "it",
         "its", "of", "on", "or", "that", "the", "this", "to", "with", "you",
     ];
+    let spaced = spaced(text);
+    let parts = spaced
+        .split(|letter: char| !letter.is_alphanumeric() && !is_unspaced(letter))
+        .filter(|word| !word.is_empty() && !FREQUENT.contains(word));
+
+    let mut words = Vec::new();
+    for part in parts {
+        if part.starts_with(is_unspaced) {
+            words.extend(pairs(part));
+        } else {
+            words.push(stem(part).to_owned());
+        }
+    }
+    words
+}
+
+/// Returns the text in lower case, with a space before each word that begins within a name, and
+/// where a script without spaces begins or ends.
+fn spaced(text: &str) -> String {
     let mut spaced = String::with_capacity(text.len() + 8);
-    let mut after_lower = false;
-    for letter in text.chars() {
-        if after_lower && letter.is_uppercase() {
+    let mut before = ' ';
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let after_lower = before.is_lowercase() || before.is_numeric();
+        // The `P` of `HTMLPage`.
+        let ends_capitals =
+            before.is_uppercase() && letters.peek().is_some_and(|next| next.is_lowercase());
+        let begins_word = letter.is_uppercase() && (after_lower || ends_capitals);
+        if begins_word || is_unspaced(letter) != is_unspaced(before) {
             spaced.push(' ');
         }
-        after_lower = letter.is_lowercase() || letter.is_numeric();
         spaced.extend(letter.to_lowercase());
+        before = letter;
     }
-    let parts = spaced
-        .split(|letter: char| !letter.is_alphanumeric())
-        .filter(|word| !word.is_empty());
-    let words = parts
-        .filter(|word| !FREQUENT.contains(word))
-        .map(|word| stem(word).to_owned());
-    words.collect::<Vec<_>>().into_iter()
+    spaced
+}
+
+/// Returns true for a letter of Chinese, Japanese, Thai, Lao, Burmese or Khmer, whose words have no
+/// spaces between them.
+fn is_unspaced(letter: char) -> bool {
+    matches!(letter,
+        '\u{e01}'..='\u{e3a}' | '\u{e40}'..='\u{e4e}' | '\u{e81}'..='\u{ece}' | '\u{1000}'..='\u{103f}'
+        | '\u{1780}'..='\u{17d3}' | '\u{3041}'..='\u{309f}' | '\u{30a1}'..='\u{30ff}'
+        | '\u{3400}'..='\u{4dbf}' | '\u{4e00}'..='\u{9fff}' | '\u{20000}'..='\u{323af}')
+}
+
+/// Returns each two letters that stand beside each other, or the only one.
+fn pairs(text: &str) -> Vec<String> {
+    let letters = text.chars().collect::<Vec<_>>();
+    let pairs = letters.windows(2.min(letters.len()));
+    pairs.map(|pair| pair.iter().collect()).collect()
 }
 
 /// Removes English endings, so that `events` and `event` are one word. At least three letters stay.
@@ -252,6 +288,33 @@ mod tests {
             assert_eq!(index.search(query, 5), [name], "{query}");
         }
         assert!(index.search("the of", 5).is_empty() && index.search("", 5).is_empty());
+    }
+
+    #[test]
+    fn words_are_found_in_scripts_without_spaces() {
+        let tools = [
+            tool("book", "预订一个会议", &json!({})),
+            tool("weather", "天気予報をAPIで取得する", &json!({})),
+            tool("mail", "ส่งอีเมลถึงลูกค้า", &json!({})),
+        ];
+        let index = index(&tools);
+        for (query, name) in [
+            ("预订会议", "book"),
+            ("天気", "weather"),
+            ("api", "weather"),
+            ("อีเมล", "mail"),
+        ] {
+            assert_eq!(index.search(query, 1), [name], "{query}");
+        }
+    }
+
+    #[test]
+    fn capitals_within_a_name_are_a_word() {
+        let found = [tool("parseHTMLPage", "", &json!({}))];
+        let index = index(&found);
+        for query in ["html", "pages", "parse"] {
+            assert_eq!(index.search(query, 1), ["parseHTMLPage"], "{query}");
+        }
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The formats that are checked.
 
-use crate::schema::timestamp::{ending, two_digits};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
@@ -29,7 +28,7 @@ pub(crate) fn asserted(name: &str) -> Option<Format> {
 }
 
 /// Checks the `date-time` of RFC 3339.
-fn is_date_time(text: &str) -> bool {
+pub(crate) fn is_date_time(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (Some(date), Some(b'T' | b't'), Some(time)) =
         (bytes.get(..10), bytes.get(10), bytes.get(11..))
@@ -37,6 +36,37 @@ fn is_date_time(text: &str) -> bool {
         return false;
     };
     is_date(date) && is_time(time)
+}
+
+/// Reads what follows the seconds. Returns the number of digits of a fraction, and the minutes of
+/// `Z` or `+hh:mm`, of which `jiff` accepts up to 25 hours.
+pub(crate) fn ending(rest: &[u8]) -> Option<(usize, i32)> {
+    let (digits, rest) = match rest.strip_prefix(b".") {
+        Some(fraction) => {
+            let digits = fraction
+                .iter()
+                .take_while(|byte| byte.is_ascii_digit())
+                .count();
+            (digits, fraction.get(digits..).filter(|_| digits > 0)?)
+        }
+        None => (0, rest),
+    };
+    let (sign, hours, minutes) = match rest {
+        [b'Z' | b'z'] => return Some((digits, 0)),
+        [b'+', h1, h2, b':', m1, m2] => (1, [*h1, *h2], [*m1, *m2]),
+        [b'-', h1, h2, b':', m1, m2] => (-1, [*h1, *h2], [*m1, *m2]),
+        _ => return None,
+    };
+    let hours = two_digits(&hours).filter(|hours| *hours < 24)?;
+    let minutes = two_digits(&minutes).filter(|minutes| *minutes < 60)?;
+    Some((digits, sign * (hours * 60 + minutes)))
+}
+
+pub(crate) fn two_digits(bytes: &[u8]) -> Option<i32> {
+    bytes.iter().try_fold(0, |number, byte| {
+        byte.is_ascii_digit()
+            .then(|| number * 10 + i32::from(byte - b'0'))
+    })
 }
 
 /// Checks the `full-date` of RFC 3339.

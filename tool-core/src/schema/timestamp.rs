@@ -1,5 +1,6 @@
 //! An instant as RFC 3339 text.
 
+use crate::schema::format::{ending, is_date_time, two_digits};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
@@ -8,7 +9,7 @@ use std::str::FromStr;
 /// An instant, written as RFC 3339 text such as `2026-11-20T09:30:00+01:00`. Derefs to [`jiff::Timestamp`].
 ///
 /// Its schema is `{"type":"string","format":"date-time"}`, and it accepts exactly what that format
-/// allows. A date alone, a space instead of the `T`, or the name of a time zone is refused. Digits
+/// allows, before 9999-12-30T22:00:00Z. A date alone, a space instead of the `T`, or the name of a time zone is refused. Digits
 /// beyond nanoseconds are cut off.
 ///
 /// ```
@@ -39,7 +40,7 @@ impl fmt::Display for Timestamp {
 
 /// An error for text that is not an RFC 3339 date and time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("expected an RFC 3339 date and time such as `2026-11-20T09:30:00Z`, got `{}`", .0.escape_debug())]
+#[error("expected {} such as `2026-11-20T09:30:00Z`, got `{}`", expected(.0), .0.escape_debug())]
 pub struct ParseTimestampError(String);
 
 impl FromStr for Timestamp {
@@ -47,6 +48,16 @@ impl FromStr for Timestamp {
 
     fn from_str(text: &str) -> Result<Self, ParseTimestampError> {
         parse(text).ok_or_else(|| ParseTimestampError(text.to_owned()))
+    }
+}
+
+/// Returns what a text is refused for. The last hours of the year 9999 are beyond what an instant
+/// of `jiff` holds, and models write them for "without end".
+fn expected(text: &str) -> &'static str {
+    if is_date_time(text) {
+        "an RFC 3339 date and time before 9999-12-30T22:00:00Z"
+    } else {
+        "an RFC 3339 date and time"
     }
 }
 
@@ -81,37 +92,6 @@ fn parse(text: &str) -> Option<Timestamp> {
 /// The number of digits of a fraction of a second that `jiff` reads.
 const NANOSECONDS: usize = 9;
 
-/// Reads what follows the seconds. Returns the number of digits of a fraction, and the minutes of
-/// `Z` or `+hh:mm`, of which `jiff` accepts up to 25 hours.
-pub(crate) fn ending(rest: &[u8]) -> Option<(usize, i32)> {
-    let (digits, rest) = match rest.strip_prefix(b".") {
-        Some(fraction) => {
-            let digits = fraction
-                .iter()
-                .take_while(|byte| byte.is_ascii_digit())
-                .count();
-            (digits, fraction.get(digits..).filter(|_| digits > 0)?)
-        }
-        None => (0, rest),
-    };
-    let (sign, hours, minutes) = match rest {
-        [b'Z' | b'z'] => return Some((digits, 0)),
-        [b'+', h1, h2, b':', m1, m2] => (1, [*h1, *h2], [*m1, *m2]),
-        [b'-', h1, h2, b':', m1, m2] => (-1, [*h1, *h2], [*m1, *m2]),
-        _ => return None,
-    };
-    let hours = two_digits(&hours).filter(|hours| *hours < 24)?;
-    let minutes = two_digits(&minutes).filter(|minutes| *minutes < 60)?;
-    Some((digits, sign * (hours * 60 + minutes)))
-}
-
-pub(crate) fn two_digits(bytes: &[u8]) -> Option<i32> {
-    bytes.iter().try_fold(0, |number, byte| {
-        byte.is_ascii_digit()
-            .then(|| number * 10 + i32::from(byte - b'0'))
-    })
-}
-
 impl From<jiff::Timestamp> for Timestamp {
     fn from(instant: jiff::Timestamp) -> Self {
         Self(instant)
@@ -142,7 +122,8 @@ impl<'de> Deserialize<'de> for Timestamp {
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Timestamp, E> {
-                parse(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &self))
+                parse(text)
+                    .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &expected(text)))
             }
         }
 

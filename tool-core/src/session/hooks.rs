@@ -208,7 +208,10 @@ pub struct HookedCall<'a> {
     pub call_id: &'a str,
     /// The tool.
     pub tool: &'a ToolDefinition,
-    /// The arguments' JSON text. After a refusal it may be invalid.
+    /// The arguments' JSON text. Before and around a call it is canonical, so that you find what
+    /// the tool gets however the model spells it: without needless escapes, each parameter under
+    /// its own name, and with the defaults filled in. After a call it is what the model sent, and
+    /// may be invalid if the call was refused.
     pub arguments: &'a str,
     /// The decision of a person, if the call waited for one.
     pub decision: Option<HookedDecision<'a>>,

@@ -72,6 +72,12 @@ pub(crate) struct RuntimeInner {
 }
 
 impl RuntimeInner {
+    /// Returns true if a hook has something to do before a call, so that the call waits for it.
+    #[inline]
+    pub(crate) fn has_hooks_before(&self) -> bool {
+        self.hooks.iter().any(|hook| !hook.only_after())
+    }
+
     /// Returns true if the host has put layers of tower around calls.
     #[cfg_attr(
         not(feature = "tower"),

@@ -52,7 +52,8 @@ pub(crate) fn strictest(one: Confirm, added: &HostCondition) -> Confirm {
     }
 }
 
-/// Adds the reasons of the tool and of the host's conditions to a list.
+/// Adds the reasons of the tool and of the host's conditions to a list. The arguments are canonical:
+/// a condition that searches their text has to find what the tool gets, however a model spells it.
 pub(crate) fn add_reasons(
     own: Confirm,
     host: &[HostCondition],

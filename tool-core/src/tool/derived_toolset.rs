@@ -223,7 +223,8 @@ pub trait ToolsetExt: Toolset + Sized {
 impl<T: Toolset> ToolsetExt for T {}
 
 /// Merges several toolsets into one with its own id. Each is opened and closed separately, so that
-/// the others still work where one fails to open.
+/// the others still work where one fails to open. A toolset that is derived from the merged one
+/// opens all parts or none, so change the parts.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -251,8 +252,8 @@ impl<T: Toolset> ToolsetExt for T {}
 ///     }
 /// }
 ///
-/// let parts: [Arc<dyn Toolset>; 2] = [Arc::new(Mail), Arc::new(Calendar)];
-/// let tools = ToolContext::builder().with(merge_toolsets("office", parts).prefixed("office")).build()?;
+/// let parts: [Arc<dyn Toolset>; 2] = [Arc::new(Mail.prefixed("office")), Arc::new(Calendar.prefixed("office"))];
+/// let tools = ToolContext::builder().with(merge_toolsets("office", parts)).build()?;
 /// assert!(tools.has_tool("office_send") && tools.has_tool("office_appointments"));
 /// # Ok::<(), tool_core::RegistryErrors>(())
 /// ```

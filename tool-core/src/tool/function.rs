@@ -240,7 +240,8 @@ impl FunctionTool {
     }
 
     /// Returns a new instance of the tool with a further condition, as [`confirm`](Self::confirm) does. A call needs approval if
-    /// `asks` returns true or a reason for the arguments' JSON text, or panics. Unlike [`Confirm::When`] it may capture values.
+    /// `asks` returns true or a reason for the arguments' JSON text, or panics. The text is in canonical form, with the defaults
+    /// filled in and without escapes that JSON does not need. Unlike [`Confirm::When`] the condition may capture values.
     ///
     /// ```
     /// use tool_core::FunctionTool;
@@ -274,9 +275,10 @@ impl FunctionTool {
     /// Adds the reasons for which a call with these arguments needs approval to a list: of the tool,
     /// and of the conditions that the host has added.
     pub(crate) fn add_approval_reasons(&self, arguments: &str, reasons: &mut Vec<ApprovalReason>) {
-        let shown = self.definition().compiled.options.confirm;
-        let own = self.0.own_confirm.unwrap_or(shown);
-        conditions::add_reasons(own, &self.0.conditions, arguments, reasons);
+        let definition = &self.definition().compiled;
+        let own = self.0.own_confirm.unwrap_or(definition.options.confirm);
+        let arguments = definition.approved_text(arguments);
+        conditions::add_reasons(own, &self.0.conditions, &arguments, reasons);
     }
 
     /// Returns a new instance of the tool that only those runs see for which `visible` returns

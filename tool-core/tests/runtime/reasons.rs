@@ -40,8 +40,18 @@ async fn add(a: u32, b: u32) -> u32 {
     a + b
 }
 
+/// Charge a card.
+#[tool(category = "utility", confirm = |args| args.cents > 5_000, args = ChargeArgs)]
+fn charge(
+    #[arg(default = 9_000)]
+    #[serde(alias = "amount")]
+    cents: u32,
+) -> u32 {
+    cents
+}
+
 fn all() -> ToolContext {
-    tools![refund, cancel, look_up, add]
+    tools![refund, cancel, look_up, add, charge]
 }
 
 /// All tools, each changed by the host.
@@ -163,6 +173,67 @@ async fn strictest_condition_is_the_one_that_is_shown() {
     assert_eq!(label(&twice), "always");
     assert_eq!(label(&add.confirm_where(|_: &str| false)), "conditional");
     assert_eq!(label(&add.confirm(Confirm::Never)), "never");
+}
+
+/// The reasons for which a call of `charge` waits that is spelled like this, with a condition of the host and a hook that
+/// search the text of its arguments.
+async fn asked_about(arguments: &str) -> Vec<String> {
+    let is_large = |arguments: &str| arguments.contains(r#""cents":9000"#);
+    let tools = changed(|tool| match tool.name() {
+        "charge" => tool.confirm_where(is_large),
+        _ => tool.clone(),
+    });
+    let hook = async move |call: HookedCall<'_>| is_large(call.arguments);
+    let session = open(Runtime::builder(tools).confirm(hook)).await;
+    let response = session
+        .call(ToolCall::new("c-1", "charge", arguments))
+        .await;
+    if response.is_ok() {
+        return Vec::new();
+    }
+    reasons(&response)
+}
+
+/// What each condition of `asked_about` says.
+const EACH_ASKS: [&str; 3] = [
+    "tool: it asks about a call with these arguments",
+    "policy: it asks about a call with these arguments",
+    "hook: it asks about this call",
+];
+
+// R-C5
+#[tokio::test]
+async fn no_spelling_hides_arguments_from_conditions() {
+    for spelled in [
+        r#"{"cents": 9000}"#,
+        r#"{ "\u0063ents" : 9000.0 }"#,
+        r#"{"amount":9e3}"#,
+        r#"{"cents":"9000"}"#,
+    ] {
+        assert_eq!(asked_about(spelled).await, EACH_ASKS, "{spelled}");
+    }
+}
+
+// R-C5
+#[tokio::test]
+async fn conditions_see_the_defaults_of_a_call() {
+    for left_out in ["{}", r#"{"cents": null}"#] {
+        assert_eq!(asked_about(left_out).await, EACH_ASKS, "{left_out}");
+    }
+}
+
+/// Book a room.
+#[tool(category = "utility", confirm = |args| args.nights > 30, args = BookArgs)]
+fn book(nights: u32, #[arg(default = 1)] guests: u32) -> u32 {
+    nights * guests
+}
+
+// R-C5, L34
+#[tokio::test]
+async fn a_null_for_a_default_does_not_ask_by_itself() {
+    let session = text(tools![book], Policy::text()).await;
+    let booked = call(&session, "book", json!({"nights": 2, "guests": null})).await;
+    assert_eq!(booked.data_json(), Some("2"));
 }
 
 /// A hook that counts its questions, waits, and panics if it is told to.

@@ -430,3 +430,14 @@ fn a_long_text_in_a_choice_takes_steps_by_its_length() {
     assert_eq!(with_text(64_000), ["/x/n: text to integer"]);
     assert_eq!(with_text(6_500_000), Vec::<String>::new());
 }
+
+#[test]
+fn a_null_that_is_accepted_stays_where_the_steps_end() {
+    let nullable = json!({"type": "object", "properties": {"note": {"type": ["string", "null"]}}});
+    let schema = one(json!({"type": "array", "items": nullable}));
+    // More rows than there are steps.
+    let sent = json!({"x": vec![json!({"note": null}); 100_000]});
+    let (value, corrections) = coerced(sent.clone(), &schema);
+    assert_eq!(corrections, Vec::<String>::new());
+    assert_eq!(value, sent);
+}

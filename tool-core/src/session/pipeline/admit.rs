@@ -76,7 +76,7 @@ impl<'a> AdmissionGate<'a> {
     #[inline]
     pub(crate) fn new(call: &'a GovernedCall<'a>) -> Self {
         let runtime = &call.session.runtime;
-        let waits = runtime.hooks.iter().any(|hook| !hook.only_after())
+        let waits = runtime.has_hooks_before()
             || runtime.journal.is_some()
             || call.definition().options.annotations.blocking;
         let may_repeat = call.definition().options.retries.is_some();

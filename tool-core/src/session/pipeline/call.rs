@@ -206,19 +206,27 @@ impl GovernedCall<'_> {
             }
             return *self.refuse(text, error).await;
         }
+        let arguments = if self.session.runtime.has_hooks_before() {
+            Cow::Owned(self.definition().approved_text(text))
+        } else {
+            Cow::Borrowed(text)
+        };
         let hooked = HookedCall {
-            arguments: text,
+            arguments: &arguments,
             ..hooks::hooked(self, gate.turn())
         };
 
         // Confirm: without an approval or a grant the call ends here, and comes again with the
         // approval.
-        let permission = match self.confirm(gate, admitted, &hooked).await {
+        let permission = match self.confirm(gate, admitted, &hooked, text).await {
             Ok(permission) => permission,
             Err(response) => return *response,
         };
         let refund = permission.refund;
-        match self.prepare(gate, &hooked, &refund, permission.grant).await {
+        let claim = self
+            .prepare(gate, &hooked, text, &refund, permission.grant)
+            .await;
+        match claim {
             Ok(claim) => gate.keep_claim(claim),
             Err(response) => {
                 refund.refund(self.meter.as_deref()).await;
@@ -249,8 +257,8 @@ impl GovernedCall<'_> {
         gate: &AdmissionGate<'_>,
         admitted: Admitted,
         hooked: &HookedCall<'_>,
+        text: &str,
     ) -> Result<Permission, Box<ToolResponse>> {
-        let text = hooked.arguments;
         let asked = hooks::approval_reasons(self, hooked).await;
         let asks_nothing = asked.as_ref().is_ok_and(Vec::is_empty);
         let mut reasons = match admitted {
@@ -293,6 +301,7 @@ impl GovernedCall<'_> {
         &self,
         gate: &AdmissionGate<'_>,
         hooked: &HookedCall<'_>,
+        text: &str,
         refund: &RefundGuard,
         grant: Option<GrantedCall>,
     ) -> Result<Option<JournalClaim>, Box<ToolResponse>> {
@@ -300,9 +309,9 @@ impl GovernedCall<'_> {
 
         let before = timeout_at(self.deadline(), hooks::before(self, hooked)).await;
         if let Err(error) = before.unwrap_or_else(|_| Err(late("waiting for a hook"))) {
-            return Err(self.refuse(hooked.arguments, error).await);
+            return Err(self.refuse(text, error).await);
         }
-        if let Some(response) = self.cached_result(hooked.arguments) {
+        if let Some(response) = self.cached_result(text) {
             refund.keep_charge();
             return Err(Box::new(response));
         }
@@ -312,19 +321,19 @@ impl GovernedCall<'_> {
         match entered {
             Ok(Some(passage)) => gate.keep_passage(passage),
             Ok(None) => {}
-            Err(error) => return Err(self.refuse(hooked.arguments, error).await),
+            Err(error) => return Err(self.refuse(text, error).await),
         }
 
         // As late as possible, so that an approval is not used up by a call that does not run.
         if let Err(error) = redeem(self).await {
-            return Err(self.refuse(hooked.arguments, error).await);
+            return Err(self.refuse(text, error).await);
         }
         if let Some(granted) = grant
             && !granted::holds(self, granted.grant).await
         {
-            return Err(self.ask_person(hooked.arguments, granted.reasons).await);
+            return Err(self.ask_person(text, granted.reasons).await);
         }
-        let start = record_start(self, hooked.arguments, hooked.turn);
+        let start = record_start(self, text, hooked.turn);
         let started = timeout_at(self.deadline(), start).await;
         started.unwrap_or_else(|_| {
             let error = late("waiting for the journal");
