@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::env;
 use std::error::Error;
 use std::sync::Arc;
-use tokio::sync::{Mutex, OwnedMutexGuard};
+use tokio::sync::{Mutex, OnceCell, OwnedMutexGuard};
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::stores::SqliteStore;
 use tool_core::session::{Message, StoreError, is_note};
@@ -17,6 +17,8 @@ const INSTRUCTIONS: &str = "You are the host of a restaurant. Answer in one or t
 
 type Failure = Box<dyn Error + Send + Sync>;
 pub(crate) type Agent = AgentLoop<ChatModel>;
+/// The agent of a user, once its conversation is open.
+type OpenedAgent = Arc<OnceCell<Arc<Mutex<Agent>>>>;
 
 /// The conversations of all users. Cheap to clone.
 #[derive(Clone)]
@@ -24,7 +26,7 @@ pub(crate) struct Conversations {
     runtime: Runtime,
     store: SqliteStore,
     /// The conversations that this process has opened. A service of many users drops those that are not used.
-    agents: Arc<Mutex<HashMap<String, Arc<Mutex<Agent>>>>>,
+    agents: Arc<Mutex<HashMap<String, OpenedAgent>>>,
 }
 
 impl Conversations {
@@ -57,16 +59,14 @@ impl Conversations {
 
     /// Returns the agent of a user, once no other request of the user uses it.
     pub(crate) async fn agent(&self, user: &str) -> Result<OwnedMutexGuard<Agent>, Failure> {
-        let mut agents = self.agents.lock().await;
-        let agent = if let Some(agent) = agents.get(user) {
-            Arc::clone(agent)
-        } else {
-            let agent = Arc::new(Mutex::new(self.open(user).await?));
-            agents.insert(user.to_owned(), Arc::clone(&agent));
-            agent
+        // The map is not locked while a conversation opens, so that other users do not wait for it.
+        let opened = {
+            let mut agents = self.agents.lock().await;
+            Arc::clone(agents.entry(user.to_owned()).or_default())
         };
-        drop(agents);
-        Ok(agent.lock_owned().await)
+        let opening = || async { self.open(user).await.map(Mutex::new).map(Arc::new) };
+        let agent = opened.get_or_try_init(opening).await?;
+        Ok(Arc::clone(agent).lock_owned().await)
     }
 
     /// Opens the conversation of a user where it was left, perhaps by another process.

@@ -7,6 +7,9 @@ use tool_core::Runtime;
 /// The time for answers and their calls to finish.
 const LIMIT: Duration = Duration::from_secs(30);
 
+/// The time after them for clients to take what was sent. A client that never ends its request would keep the process.
+const LAST_LIMIT: Duration = Duration::from_secs(5);
+
 /// Waits for SIGTERM or Ctrl-C, and then until what runs has finished. The service serves on meanwhile: `/readyz` says that it
 /// ends, and new messages are refused. A second signal ends it at once.
 pub(crate) async fn finished(runtime: Runtime) {
@@ -20,6 +23,14 @@ pub(crate) async fn finished(runtime: Runtime) {
         }
         () = signal() => exit(1),
     }
+    tokio::spawn(async {
+        tokio::select! {
+            () = tokio::time::sleep(LAST_LIMIT) => {}
+            () = signal() => {}
+        }
+        eprintln!("ending beside connections that are still open");
+        exit(1)
+    });
 }
 
 #[cfg(unix)]

@@ -103,8 +103,8 @@ function outcome(response) {
 function showEnd(reply, decided) {
   if (reply.error) {
     add("problem", reply.error.message);
-    if (decided && reply.error.type === "VALIDATION") {
-      // The call waits on for arguments that its tool accepts.
+    if (decided && (reply.error.type === "VALIDATION" || reply.error.retryable)) {
+      // The call waits on: for arguments that its tool accepts, or for a service that answers again.
       items.append(decided);
       setBusy(Boolean(abort));
     }
@@ -183,6 +183,7 @@ async function ask(path, body, decided = null) {
   abort = new AbortController();
   setBusy(true);
   status.textContent = "The host is answering.";
+  let isTaken = false;
   try {
     const response = await fetch(path, {
       method: "POST",
@@ -193,10 +194,15 @@ async function ask(path, body, decided = null) {
     if (!response.ok) {
       throw new Error((await response.json()).error);
     }
+    isTaken = true;
     await read(response.body, new ReplyView(decided));
     status.textContent = "";
   } catch (error) {
     status.textContent = error.name === "AbortError" ? "You stopped the answer." : `Something went wrong: ${error.message}`;
+    if (decided && !isTaken) {
+      // The decision has not arrived, so the call waits on.
+      items.append(decided);
+    }
   } finally {
     abort = null;
     setBusy(false);

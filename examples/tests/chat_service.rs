@@ -9,6 +9,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// Builds the program. It is run directly, as cargo would get the signal.
 fn program() -> PathBuf {
@@ -107,4 +108,28 @@ fn an_answer_that_has_begun_is_finished_at_sigterm() {
     assert!(text.contains(SAID), "{text}");
     assert!(text.contains(r#""finish":"complete""#), "{text}");
     assert!(service.wait().unwrap().success());
+}
+
+#[test]
+fn a_request_that_never_ends_does_not_keep_the_process() {
+    let model = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (mut service, address) = start(model.local_addr().unwrap());
+    assert!(ask(&address, "GET /readyz", "").starts_with("HTTP/1.1 200"));
+
+    let mut half = TcpStream::connect(&address).unwrap();
+    let head = format!("POST /message HTTP/1.1\r\nhost: {address}\r\ncontent-length: 100\r\n\r\n");
+    half.write_all(head.as_bytes()).unwrap();
+    // Its head is read once a later request is answered.
+    assert!(ask(&address, "GET /livez", "").starts_with("HTTP/1.1 200"));
+    let id = service.id().to_string();
+    let sent = Command::new("kill").args(["-TERM", &id]).status();
+    assert!(sent.unwrap().success());
+
+    let ended = std::thread::spawn(move || service.wait());
+    let limit = Instant::now() + Duration::from_secs(30);
+    while !ended.is_finished() && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(ended.is_finished(), "it waits for half a request");
+    drop(half);
 }
