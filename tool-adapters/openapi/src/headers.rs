@@ -62,6 +62,18 @@ pub(crate) fn essence(media_type: &str) -> String {
         .to_ascii_lowercase()
 }
 
+/// Returns true for a media type whose body is text and not JSON.
+pub(crate) fn is_text(media_type: &str) -> bool {
+    const TEXTS: &[&str] = &[
+        "application/xml",
+        "application/yaml",
+        "application/x-ndjson",
+        "application/x-www-form-urlencoded",
+    ];
+    let essence = essence(media_type);
+    essence.starts_with("text/") || essence.ends_with("+xml") || TEXTS.contains(&essence.as_str())
+}
+
 /// Returns true for a media type of JSON, and for ranges that contain it.
 pub(crate) fn is_json(media_type: &str) -> bool {
     let essence = essence(media_type);

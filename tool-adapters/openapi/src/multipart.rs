@@ -1,7 +1,7 @@
 //! Bodies of `multipart/form-data`: a part for each member, and files from base64.
 
 use crate::document::Document;
-use crate::headers::is_json;
+use crate::headers::{is_json, is_text};
 use crate::style::scalar;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-/// The depth to which `allOf` is followed.
+/// The depth to which the parts and the alternatives of a schema are followed.
 const MAX_DEPTH: usize = 8;
 
 /// The form of the parts of one member.
@@ -35,22 +35,17 @@ pub(crate) fn part_forms(
     document: &Document,
     media: &Map<String, Value>,
 ) -> BTreeMap<String, PartForm> {
-    let mut forms = BTreeMap::new();
-    if let Some(schema) = media.get("schema") {
-        add_files(document, schema, &mut forms, MAX_DEPTH);
-    }
-    for (name, encoding) in media
+    let none = Map::new();
+    let encodings = media
         .get("encoding")
         .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        let stated = encoding
-            .get("contentType")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        // A list names the types that a client may choose from.
-        let media_type = stated.split(',').next().unwrap_or_default().trim();
+        .unwrap_or(&none);
+    let mut forms = BTreeMap::new();
+    if let Some(schema) = media.get("schema") {
+        add_files(document, schema, encodings, &mut forms, MAX_DEPTH);
+    }
+    for (name, encoding) in encodings {
+        let media_type = stated_type(encoding);
         if is_media_type(media_type) {
             forms
                 .entry(name.clone())
@@ -61,10 +56,21 @@ pub(crate) fn part_forms(
     forms
 }
 
+/// Returns the media type that an encoding states; empty without one.
+fn stated_type(encoding: &Value) -> &str {
+    let stated = encoding
+        .get("contentType")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    // A list names the types that a client may choose from.
+    stated.split(',').next().unwrap_or_default().trim()
+}
+
 /// Adds the members of a schema that are files.
 fn add_files(
     document: &Document,
     schema: &Value,
+    encodings: &Map<String, Value>,
     forms: &mut BTreeMap<String, PartForm>,
     depth: usize,
 ) {
@@ -74,39 +80,82 @@ fn add_files(
     let Ok(schema) = document.resolve(schema, "the schema of a form") else {
         return;
     };
-    for (name, property) in schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-    {
-        if is_file(document, property) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        let stated = encodings.get(name).map(stated_type).unwrap_or_default();
+        if is_file(document, property, stated, MAX_DEPTH) {
             forms.entry(name.clone()).or_default().is_file = true;
         }
     }
-    for part in schema
-        .get("allOf")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-    {
-        add_files(document, part, forms, depth);
+    for part in combined(schema) {
+        add_files(document, part, encodings, forms, depth);
     }
 }
 
-/// Returns true for the schema of a file, or of a list of files.
-fn is_file(document: &Document, property: &Value) -> bool {
-    let resolved = |schema| document.resolve(schema, "a member of a form").ok();
-    let Some(schema) = resolved(property) else {
+/// Returns the schemas that a schema combines: its parts and its alternatives.
+fn combined(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    ["allOf", "anyOf", "oneOf"]
+        .into_iter()
+        .filter_map(|keyword| schema.get(keyword)?.as_array())
+        .flatten()
+}
+
+/// Returns true for the schema of a file, of a list of files, and of a file that may be missing.
+/// `stated` is the media type of the part, or empty.
+fn is_file(document: &Document, property: &Value, stated: &str, depth: usize) -> bool {
+    let Some(depth) = depth.checked_sub(1) else {
         return false;
     };
-    let schema = schema.get("items").and_then(resolved).unwrap_or(schema);
-    // Version 3.1 names the media type of contents that have no encoding.
-    let is_raw = schema.contains_key("contentMediaType") && !schema.contains_key("contentEncoding");
-    schema
+    let Ok(schema) = document.resolve(property, "a member of a form") else {
+        return false;
+    };
+    if schema
         .get("format")
         .is_some_and(|format| format == "binary")
-        || is_raw
+        || is_raw(schema, stated)
+    {
+        return true;
+    }
+    let items = schema.get("items").into_iter();
+    items
+        .chain(combined(schema))
+        .any(|inner| is_file(document, inner, stated, depth))
+}
+
+/// Returns true for contents without an encoding, as version 3.1 describes them: by their media
+/// type, or by the media type of the part, without any type.
+fn is_raw(schema: &Map<String, Value>, stated: &str) -> bool {
+    if schema.contains_key("contentEncoding") {
+        return false;
+    }
+    match schema.get("contentMediaType").and_then(Value::as_str) {
+        Some(media_type) => is_binary(media_type),
+        None => is_binary(stated) && !constrains(schema),
+    }
+}
+
+/// Returns true for a media type whose contents are no text.
+fn is_binary(media_type: &str) -> bool {
+    media_type.contains('/') && !is_json(media_type) && !is_text(media_type)
+}
+
+/// Returns true for a schema that says more of a value than what it is for.
+fn constrains(schema: &Map<String, Value>) -> bool {
+    const ANNOTATIONS: &[&str] = &[
+        "default",
+        "deprecated",
+        "description",
+        "example",
+        "examples",
+        "externalDocs",
+        "nullable",
+        "readOnly",
+        "title",
+        "writeOnly",
+    ];
+    schema
+        .keys()
+        .any(|keyword| !ANNOTATIONS.contains(&keyword.as_str()) && !keyword.starts_with("x-"))
 }
 
 /// Returns true for a media type without wildcards that a header may have.

@@ -107,3 +107,66 @@ async fn texts_that_spell_numbers_become_numbers() {
     assert_eq!(response.meta().coerced(), ["/count: text to integer"]);
     assert_eq!(server.last().query, "count=5");
 }
+
+/// Returns the part that a member `upload` becomes, without its boundary.
+async fn part_of(schema: &Value, content_type: &Value, upload: &Value) -> String {
+    let server = Server::start().await;
+    let content = json!({"multipart/form-data": {
+        "schema": {"type": "object", "properties": {"upload": schema}},
+        "encoding": {"upload": content_type},
+    }});
+    let paths =
+        json!({"/pets": {"post": {"operationId": "add", "requestBody": {"content": content}}}});
+    let arguments = json!({"body": {"upload": upload}});
+    let response = call(at(&server, &paths), "add", &arguments).await;
+    assert!(response.is_ok(), "{schema}: {}", response.to_json());
+    server.last().body
+}
+
+#[tokio::test]
+async fn a_file_that_may_be_missing_is_sent_as_a_file() {
+    let file = json!({"type": "string", "format": "binary"});
+    let raw = json!({"type": "string", "contentMediaType": "application/octet-stream"});
+    let nothing = json!({"type": "null"});
+    for schema in [
+        json!({"anyOf": [file, nothing]}),
+        json!({"oneOf": [nothing, raw]}),
+        json!({"allOf": [{"oneOf": [file]}]}),
+        json!({"anyOf": [{"type": "array", "items": {"allOf": [file]}}, nothing]}),
+    ] {
+        let upload = if schema.to_string().contains("items") {
+            json!(["aGk="])
+        } else {
+            json!("aGk=")
+        };
+        let sent = part_of(&schema, &json!({}), &upload).await;
+        assert!(sent.contains("; filename=\"upload\""), "{schema}: {sent}");
+        assert!(sent.contains("\r\n\r\nhi\r\n"), "{schema}: {sent}");
+    }
+}
+
+#[tokio::test]
+async fn a_part_without_a_type_is_a_file_by_its_encoding() {
+    let png = json!({"contentType": "image/png"});
+    for schema in [json!({}), json!({"description": "A photo."})] {
+        let sent = part_of(&schema, &png, &json!("aGk=")).await;
+        assert!(
+            sent.contains("Content-Type: image/png\r\n\r\nhi\r\n"),
+            "{sent}"
+        );
+    }
+    for content_type in ["text/csv", "application/json"] {
+        let encoding = json!({"contentType": content_type});
+        let sent = part_of(&json!({}), &encoding, &json!("aGk=")).await;
+        assert!(!sent.contains("filename"), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn a_text_with_a_media_type_of_text_is_no_file() {
+    for media_type in ["application/json", "text/plain", "application/xml"] {
+        let schema = json!({"type": "string", "contentMediaType": media_type});
+        let sent = part_of(&schema, &json!({}), &json!("[1]")).await;
+        assert!(sent.contains("name=\"upload\"\r\n\r\n[1]\r\n"), "{sent}");
+    }
+}
