@@ -9,6 +9,7 @@ mod encode;
 mod headers;
 mod multipart;
 mod names;
+mod numbers;
 mod plan;
 mod redact;
 mod refusal;

@@ -3,6 +3,7 @@
 use crate::answer::{convert_answer, incomplete, unsent};
 use crate::encode::{escape, has_dot_segment};
 use crate::multipart::{MultipartBody, multipart};
+use crate::numbers::use_integers;
 use crate::plan::{BodyForm, Location, PathPart, Plan};
 use crate::redact::Secrets;
 use crate::security::{Credential, Placement};
@@ -45,9 +46,10 @@ pub(crate) struct WrittenBody {
 impl Call {
     pub(crate) async fn call(
         &self,
-        arguments: Value,
+        mut arguments: Value,
         ctx: &RunContext,
     ) -> Result<Value, ToolError> {
+        use_integers(&mut arguments);
         let Value::Object(arguments) = arguments else {
             return Err(ToolError::permanent(
                 "expected the arguments to be an object",

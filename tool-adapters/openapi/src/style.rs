@@ -1,6 +1,7 @@
 //! The styles of parameters: how a value becomes text of a path, a query, a header or a form body.
 
 use crate::encode::escape;
+use crate::numbers::number_text;
 use serde_json::{Map, Value};
 
 /// The style of a parameter.
@@ -282,7 +283,8 @@ pub(crate) fn form_pairs(
 pub(crate) fn scalar(value: &Value) -> StyleResult<String> {
     match value {
         Value::String(text) => Ok(text.clone()),
-        Value::Bool(_) | Value::Number(_) => Ok(value.to_string()),
+        Value::Bool(_) => Ok(value.to_string()),
+        Value::Number(number) => Ok(number_text(number)),
         Value::Null => Ok(String::new()),
         Value::Array(_) | Value::Object(_) => {
             Err("expected texts, numbers or booleans, got a nested value, for which the API has no notation".to_owned())

@@ -95,6 +95,14 @@ impl Error {
         self.under(&index.to_string())
     }
 
+    /// Prepends a JSON pointer to the path.
+    #[cold]
+    #[must_use]
+    pub(crate) fn at(mut self, pointer: &str) -> Self {
+        self.0.path.insert_str(0, pointer);
+        self
+    }
+
     /// Returns a JSON pointer to the value that failed; empty for the whole text.
     pub fn path(&self) -> &str {
         &self.0.path

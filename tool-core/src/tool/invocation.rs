@@ -11,7 +11,6 @@ use crate::json::decoder::Decoder;
 use crate::json::{error, value};
 use crate::schema::evaluation::check_exact;
 use crate::tool::definition::CompiledDefinition;
-use serde_json::Value;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -256,7 +255,7 @@ impl<'a> Invocation<'a> {
 
     /// Parses the text, which the schema has to accept.
     #[cold]
-    pub(crate) fn parse_valid(self) -> Result<Value, Rejection> {
+    pub(crate) fn parse_valid(self) -> Result<value::ParsedValue, Rejection> {
         use serde::de::Error;
         let parsed = value::parse(self.0.text).map_err(|_| error::Error::custom("not JSON"))?;
         let validator = self.0.tool.validator();
@@ -279,7 +278,7 @@ impl<'a> Invocation<'a> {
             None
         };
         match verdict {
-            Some(Ok(true)) => Ok(parsed.value),
+            Some(Ok(true)) => Ok(parsed),
             verdict => Err(Rejection::Refused(Box::new(RefusedArguments {
                 parsed,
                 verdict,

@@ -170,3 +170,19 @@ async fn a_text_with_a_media_type_of_text_is_no_file() {
         assert!(sent.contains("name=\"upload\"\r\n\r\n[1]\r\n"), "{sent}");
     }
 }
+
+#[tokio::test]
+async fn whole_numbers_of_a_body_have_no_fraction() {
+    let server = Server::start().await;
+    let schema = json!({"type": "object", "properties": {"ids": {"type": "array", "items": {"type": "integer"}}}});
+    let body = json!({"content": {"application/json": {"schema": schema}}});
+    let paths = json!({"/x": {"post": {"operationId": "x", "requestBody": body}}});
+    let response = call(
+        at(&server, &paths),
+        "x",
+        &json!({"body": {"ids": [7.0, 1e2]}}),
+    )
+    .await;
+    assert!(response.is_ok(), "{}", response.to_json());
+    assert_eq!(server.last().body, r#"{"ids":[7,100]}"#);
+}

@@ -5,8 +5,8 @@ use proptest::prelude::{Strategy, any, prop, prop_oneof};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use tool_core::ToolContext;
 use tool_core::schema::percent_decode;
+use tool_core::{ErrorKind, ToolContext, ToolResponse};
 
 /// Texts of any characters, and above all those that delimit the parts of a URL.
 fn texts() -> impl Strategy<Value = String> {
@@ -311,4 +311,52 @@ async fn an_operation_without_parameters_ignores_members() {
         ["/x: ignored, as the tool has no parameters"]
     );
     assert_eq!(server.last().pairs(), []);
+}
+
+/// Calls `GET /pets/{petId}` with a text of arguments.
+async fn get_pet(server: &Server, arguments: &str) -> ToolResponse {
+    let paths = json!({"/pets/{petId}": {"get": {"operationId": "get", "parameters": [
+        {"name": "petId", "in": "path", "required": true, "schema": {"type": "integer"}},
+        {"name": "weight", "in": "query", "schema": {"type": "number", "minimum": 1}},
+    ]}}});
+    let tools = ToolContext::builder()
+        .with(at(server, &paths))
+        .build()
+        .expect("sound");
+    tools.call("get", arguments, &context()).await
+}
+
+#[tokio::test]
+async fn whole_numbers_are_written_as_integers() {
+    let server = Server::start().await;
+    for (number, expected) in [
+        ("7.0", "/pets/7"),
+        ("1e2", "/pets/100"),
+        ("-0", "/pets/0"),
+        ("1e20", "/pets/100000000000000000000"),
+    ] {
+        let response = get_pet(&server, &format!(r#"{{"petId": {number}}}"#)).await;
+        assert!(response.is_ok(), "{number}: {}", response.to_json());
+        assert_eq!(server.last().path, expected);
+    }
+}
+
+#[tokio::test]
+async fn an_integer_that_would_be_rounded_is_refused() {
+    let server = Server::start().await;
+    let response = get_pet(&server, r#"{"petId": 12345678901234567890123}"#).await;
+    let error = response.error().expect("an error");
+    assert_eq!(error.kind, ErrorKind::Validation);
+    let expected = "/petId: refused: expected an integer of at most 64 bits";
+    assert!(error.message.contains(expected), "{}", error.message);
+    assert!(server.seen().is_empty());
+}
+
+#[tokio::test]
+async fn a_number_may_be_rounded() {
+    let server = Server::start().await;
+    let response = get_pet(&server, r#"{"petId": 7, "weight": 6.02214076e43}"#).await;
+    assert!(response.is_ok(), "{}", response.to_json());
+    let weight = server.last().pairs().pop().expect("a pair").1;
+    assert_eq!(weight.parse::<f64>(), Ok(6.022_140_76e43));
 }
