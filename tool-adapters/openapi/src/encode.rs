@@ -10,6 +10,14 @@ pub(crate) fn escape(text: &str) -> String {
     })
 }
 
+/// Escapes the bytes of a credential that the value of a cookie cannot have, by RFC 6265. Servers
+/// compare the value without decoding it, so everything else stays.
+pub(crate) fn escape_cookie(text: &str) -> String {
+    escape_except(text, |byte| {
+        byte.is_ascii_graphic() && !b"\",;\\".contains(&byte)
+    })
+}
+
 /// Escapes a fixed part of a path, which keeps its delimiters and its own escapes.
 pub(crate) fn escape_literal(text: &str) -> String {
     escape_except(text, |byte| {

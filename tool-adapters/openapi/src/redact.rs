@@ -1,6 +1,6 @@
 //! Credentials in the texts of a server, which may repeat a request.
 
-use crate::encode::escape;
+use crate::encode::{escape, escape_cookie};
 use serde_json::Value;
 use tool_core::Secret;
 
@@ -24,6 +24,7 @@ impl Secrets {
         let notations = [
             text.to_owned(),
             escape(text),
+            escape_cookie(text),
             quoted.trim_matches('"').to_owned(),
         ];
         for notation in notations.into_iter().chain(user_and_password) {
@@ -79,5 +80,11 @@ mod tests {
         let mut value = json!({"x": ["=pass-word"], "pass-word": 1});
         secrets.redact_value(&mut value);
         assert_eq!(value, json!({"x": ["=[key]"], "[key]": 1}));
+    }
+    #[test]
+    fn replaces_a_key_as_a_cookie_has_it() {
+        let mut secrets = Secrets::default();
+        secrets.add(&Secret::from("key a/b=c"));
+        assert_eq!(secrets.redact("sid=key%20a/b=c"), "sid=[key]");
     }
 }

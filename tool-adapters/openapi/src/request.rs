@@ -1,7 +1,7 @@
 //! A call: from the arguments to the request, and from the answer to the result.
 
 use crate::answer::{convert_answer, incomplete, unsent};
-use crate::encode::{escape, has_dot_segment};
+use crate::encode::{escape, escape_cookie, has_dot_segment};
 use crate::multipart::{MultipartBody, multipart};
 use crate::numbers::use_integers;
 use crate::plan::{BodyForm, Location, PathPart, Plan};
@@ -252,7 +252,7 @@ impl Call {
                     query.push(format!("{}={}", escape(name), escape(text.expose())));
                 }
                 Placement::Cookie(name) => {
-                    cookies.push(format!("{name}={}", escape(text.expose())));
+                    cookies.push(format!("{name}={}", escape_cookie(text.expose())));
                 }
                 Placement::Header(name) => headers.push((name.clone(), key_header(&text)?)),
                 Placement::Bearer | Placement::Basic => {

@@ -275,3 +275,20 @@ fn settings_that_the_document_does_not_have_are_errors() {
     };
     assert_eq!(problems.len(), 5, "{error}");
 }
+
+#[tokio::test]
+async fn a_key_in_a_cookie_is_sent_as_it_is() {
+    let server = Server::start().await;
+    for (key, expected) in [
+        ("s3cret/key+a=b:c%20==", "sid=s3cret/key+a=b:c%20=="),
+        ("a b;c,d\"e\\f", "sid=a%20b%3Bc%2Cd%22e%5Cf"),
+        ("é", "sid=%C3%A9"),
+    ] {
+        let api = api(&json!([{"cookie": []}])).base_url(&server.url);
+        let api = api.credential("cookie", Secret::from(key));
+        let toolset = api.toolset("test").expect("sound");
+        let response = call(toolset, "get", &json!({"x-key": "other"})).await;
+        assert!(response.is_ok(), "{}", response.to_json());
+        assert_eq!(server.last().header("cookie"), Some(expected));
+    }
+}
