@@ -582,21 +582,15 @@ fn member_styles(media: &Map<String, Value>) -> BTreeMap<String, (Style, bool)> 
         .into_iter()
         .flatten();
     let style_of = |encoding: &Value| {
+        let text = |key: &str| encoding.get(key).and_then(Value::as_str);
+        let style = text("style").and_then(Style::of_name);
         let explode = encoding.get("explode").and_then(Value::as_bool);
-        match encoding
-            .get("style")
-            .and_then(Value::as_str)
-            .and_then(Style::of_name)
-        {
-            Some(style) => Some((style, explode.unwrap_or(style == Style::Form))),
-            None if encoding
-                .get("contentType")
-                .and_then(Value::as_str)
-                .is_some_and(is_json) =>
-            {
-                Some((Style::Json, true))
-            }
-            None => None,
+        match (style, explode) {
+            (Some(style), explode) => Some((style, explode.unwrap_or(style == Style::Form))),
+            // Either of the two takes the place of `contentType`.
+            (None, Some(explode)) => Some((Style::Form, explode)),
+            (None, None) if text("contentType").is_some_and(is_json) => Some((Style::Json, true)),
+            (None, None) => None,
         }
     };
     encodings

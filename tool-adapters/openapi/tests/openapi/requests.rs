@@ -360,3 +360,17 @@ async fn a_number_may_be_rounded() {
     let weight = server.last().pairs().pop().expect("a pair").1;
     assert_eq!(weight.parse::<f64>(), Ok(6.022_140_76e43));
 }
+
+#[tokio::test]
+async fn members_of_a_form_explode_without_a_style() {
+    let server = Server::start().await;
+    let content = json!({"application/x-www-form-urlencoded": {
+        "schema": {"type": "object"},
+        "encoding": {"tags": {"explode": false}, "more": {"explode": true}},
+    }});
+    let paths = json!({"/x": {"post": {"operationId": "x", "requestBody": {"content": content}}}});
+    let arguments = json!({"body": {"tags": ["a", "b"], "more": ["c", "d"]}});
+    let response = call(at(&server, &paths), "x", &arguments).await;
+    assert!(response.is_ok(), "{}", response.to_json());
+    assert_eq!(server.last().body, "tags=a,b&more=c&more=d");
+}
