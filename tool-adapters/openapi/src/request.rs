@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use tool_adapters_http::egress::{EgressError, EgressRequest, RunContextExt};
+use tool_core::schema::percent_decode;
 use tool_core::{RunContext, Secret, ToolError};
 
 /// The state of a tool.
@@ -193,7 +194,7 @@ impl Call {
             .plan
             .query
             .iter()
-            .any(|pair| pair.split('=').next() == Some(name));
+            .any(|pair| fixed_name(pair).as_deref() == Some(name));
         is_parameter
             || is_fixed
             || self
@@ -301,6 +302,12 @@ impl Call {
         }
         Ok(url)
     }
+}
+
+/// Returns the name of a fixed pair of the query, as a server decodes it.
+fn fixed_name(pair: &str) -> Option<String> {
+    let name = pair.split('=').next()?.replace('+', " ");
+    percent_decode(&name).or(Some(name))
 }
 
 /// Returns the header of a credential, which no log shows.

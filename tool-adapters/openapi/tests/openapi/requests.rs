@@ -374,3 +374,18 @@ async fn members_of_a_form_explode_without_a_style() {
     assert!(response.is_ok(), "{}", response.to_json());
     assert_eq!(server.last().body, "tags=a,b&more=c&more=d");
 }
+
+#[tokio::test]
+async fn a_value_cannot_repeat_an_escaped_fixed_pair() {
+    for fixed in ["filter[type]", "filter%5Btype%5d", "filter%5btype]"] {
+        let server = Server::start().await;
+        let path = format!("/search?{fixed}=public");
+        let filter = json!({"name": "filter", "in": "query", "style": "deepObject",
+            "schema": {"type": "object"}});
+        let paths = json!({(path): {"get": {"operationId": "get", "parameters": [filter]}}});
+        let arguments = json!({"filter": {"type": "private"}});
+        let response = call(at(&server, &paths), "get", &arguments).await;
+        assert!(!response.is_ok(), "{fixed}: {}", server.last().query);
+        assert!(server.seen().is_empty());
+    }
+}
