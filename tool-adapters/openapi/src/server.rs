@@ -127,8 +127,8 @@ fn substitute(
         let variable = declared.and_then(|all| all.get(name));
         let default = variable
             .and_then(|variable| variable.get("default"))
-            .and_then(Value::as_str);
-        let Some(value) = chosen.get(name).map(String::as_str).or(default) else {
+            .and_then(scalar_text);
+        let Some(value) = chosen.get(name).cloned().or(default) else {
             let problem = format!(
                 "the variable `{}` has no value; set `server_variable`",
                 name.escape_debug()
@@ -139,7 +139,10 @@ fn substitute(
             .and_then(|variable| variable.get("enum"))
             .and_then(Value::as_array);
         if allowed.is_some_and(|allowed| {
-            !allowed.is_empty() && !allowed.iter().any(|allowed| allowed == value)
+            !allowed.is_empty()
+                && !allowed
+                    .iter()
+                    .any(|allowed| scalar_text(allowed).as_ref() == Some(&value))
         }) {
             let problem = format!(
                 "the variable `{}` does not allow `{}`",
@@ -149,8 +152,17 @@ fn substitute(
             return Err(RefusalReason::Server(problem));
         }
         text += before;
-        text += value;
+        text += &value;
         rest = after;
     }
     Ok(text + rest)
+}
+
+/// Returns the text of a value of a variable. YAML without quotes has a number or a boolean there.
+fn scalar_text(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        Value::Null | Value::Array(_) | Value::Object(_) => None,
+    }
 }

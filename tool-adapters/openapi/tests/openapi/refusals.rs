@@ -215,3 +215,28 @@ fn tools_of_a_large_document_stop_at_the_limit() {
         10_000
     );
 }
+
+#[test]
+fn server_variables_may_be_numbers_and_booleans() {
+    let text = "
+openapi: 3.1.0
+servers:
+  - url: https://{host}.example:{port}/v{version}/{beta}
+    variables:
+      host: {default: a}
+      port: {default: 8443, enum: [443, 8443]}
+      version: {default: 1.5}
+      beta: {default: true}
+paths: {/x: {get: {operationId: x}}}
+";
+    let api = || OpenApi::from_text(text).expect("a document");
+    let toolset = api()
+        .allow_host("a.example")
+        .toolset("test")
+        .expect("sound");
+    assert!(toolset.refused().is_empty(), "{:?}", toolset.refused());
+    let chosen = api().server_variable("port", "443");
+    assert_eq!(chosen.hosts().len(), 1);
+    let other = api().server_variable("port", "80");
+    assert!(other.hosts().is_empty(), "the port is not allowed");
+}
