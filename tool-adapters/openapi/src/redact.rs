@@ -34,6 +34,12 @@ impl Secrets {
                 self.0.push(notation.into());
             }
         }
+        // A server may repeat what follows the scheme of a header.
+        for scheme in ["Basic ", "Bearer "] {
+            if let Some(token) = text.strip_prefix(scheme) {
+                self.add(&token.to_owned().into());
+            }
+        }
         // A part of one may be another.
         self.0
             .sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));

@@ -292,3 +292,31 @@ async fn a_key_in_a_cookie_is_sent_as_it_is() {
         assert_eq!(server.last().header("cookie"), Some(expected));
     }
 }
+
+#[tokio::test]
+async fn answers_show_no_credential_without_its_scheme() {
+    for (scheme, key) in [
+        ("basic", "user:canary-one"),
+        ("header", "Bearer canary-one"),
+    ] {
+        let server = Server::answering(|seen| {
+            let header = seen.header("authorization").or(seen.header("x-key"));
+            let (_, token) = header
+                .unwrap_or_default()
+                .split_once(' ')
+                .expect("a scheme");
+            let headers = vec![("content-type", "text/plain".to_owned())];
+            (200, headers, format!("got {token}"))
+        })
+        .await;
+        let api = api(&json!([{(scheme): []}])).base_url(&server.url);
+        let api = api.credential(scheme, Secret::from(key));
+        let arguments = if scheme == "header" {
+            json!({})
+        } else {
+            json!({"x-key": "other"})
+        };
+        let response = call(api.toolset("test").expect("sound"), "get", &arguments).await;
+        assert_eq!(response.data_json(), Some(r#""got [key]""#), "{scheme}");
+    }
+}
