@@ -146,6 +146,8 @@ fn refusal(
                 error.retryable(false).partial_side_effects(true)
             }
         }
+        // Another try does not help, but a part may have run.
+        501 => ToolError::permanent(text).partial_side_effects(!is_idempotent),
         _ => ToolError::permanent(text),
     };
     match wait {

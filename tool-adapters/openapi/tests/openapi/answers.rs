@@ -100,3 +100,14 @@ async fn errors_show_a_bounded_text_and_the_time_to_wait() {
         "`127.0.0.1` answered 502 Bad Gateway"
     );
 }
+
+#[tokio::test]
+async fn a_501_may_have_had_effects_and_is_final() {
+    for (method, effects) in [("get", false), ("post", true)] {
+        let response = answer(method, (501, vec![], String::new())).await;
+        let error = response.error().expect("an error");
+        assert_eq!(error.kind, ErrorKind::Permanent);
+        assert!(!error.retryable);
+        assert_eq!(error.partial_side_effects, effects, "{method}");
+    }
+}
