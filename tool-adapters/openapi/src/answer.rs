@@ -1,6 +1,6 @@
 //! Answers: JSON and text become results, and statuses kinds of errors.
 
-use crate::headers::is_json;
+use crate::headers::{is_json, is_text};
 use crate::redact::Secrets;
 use reqwest::StatusCode;
 use reqwest::header;
@@ -37,7 +37,7 @@ pub(crate) async fn convert_answer(
         let host = answer.url().host_str().unwrap_or_default().to_owned();
         let wait = requested_delay(answer.headers());
         let body = if is_readable(&media_type) {
-            read_start(answer).await
+            read_start(answer, &media_type).await
         } else {
             String::new()
         };
@@ -61,8 +61,12 @@ pub(crate) async fn convert_answer(
     if body.is_empty() {
         return Ok(json!({"status": status.as_u16()}));
     }
+    if media_type.is_empty() && str::from_utf8(&body).is_err() {
+        return Ok(json!({"status": status.as_u16(), "bytes": body.len()}));
+    }
+    let text = decode(&media_type, &body);
     if is_json(&media_type) || media_type.is_empty() {
-        match serde_json::from_slice::<Value>(&body) {
+        match serde_json::from_str::<Value>(&text) {
             Ok(mut value) => {
                 secrets.redact_value(&mut value);
                 return Ok(value);
@@ -77,34 +81,52 @@ pub(crate) async fn convert_answer(
             }
         }
     }
-    match String::from_utf8(body) {
-        Ok(text) => Ok(secrets.redact(&text).into()),
-        Err(error) => Ok(json!({"status": status.as_u16(), "bytes": error.as_bytes().len()})),
+    Ok(secrets.redact(&text).into())
+}
+
+/// Decodes a body by the `charset` of its media type, without a byte order mark. UTF-8 is the
+/// default, also where a server says otherwise of a body in UTF-8. What is invalid is replaced.
+fn decode(media_type: &str, body: &[u8]) -> String {
+    let is_western = charset(media_type).is_some_and(|charset| {
+        const NAMES: &[&str] = &["iso-8859-1", "latin1", "us-ascii", "windows-1252", "cp1252"];
+        NAMES.contains(&charset.as_str())
+    });
+    if is_western && str::from_utf8(body).is_err() {
+        return body.iter().map(|byte| western(*byte)).collect();
     }
+    let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+    String::from_utf8_lossy(body).into_owned()
+}
+
+/// Returns the `charset` of a media type in lowercase.
+fn charset(media_type: &str) -> Option<String> {
+    let parameters = media_type.split(';').skip(1);
+    let named = parameters.filter_map(|parameter| parameter.split_once('='));
+    let mut charsets = named.filter(|(name, _)| name.trim().eq_ignore_ascii_case("charset"));
+    let (_, charset) = charsets.next()?;
+    Some(charset.trim().trim_matches('"').to_ascii_lowercase())
+}
+
+/// Returns the character of a byte of windows-1252, as which browsers read ISO 8859-1 too.
+fn western(byte: u8) -> char {
+    const FROM_80: [char; 32] = [
+        '€', '\u{81}', '‚', 'ƒ', '„', '…', '†', '‡', 'ˆ', '‰', 'Š', '‹', 'Œ', '\u{8d}', 'Ž',
+        '\u{8f}', '\u{90}', '‘', '’', '“', '”', '•', '–', '—', '˜', '™', 'š', '›', 'œ', '\u{9d}',
+        'ž', 'Ÿ',
+    ];
+    let special = byte.checked_sub(0x80).map(usize::from);
+    special
+        .and_then(|index| FROM_80.get(index).copied())
+        .unwrap_or(char::from(byte))
 }
 
 /// Returns true for media types whose body a model can read.
 fn is_readable(media_type: &str) -> bool {
-    const TEXTS: &[&str] = &[
-        "application/xml",
-        "application/yaml",
-        "application/x-ndjson",
-        "application/x-www-form-urlencoded",
-    ];
-    let essence = media_type
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .trim()
-        .to_ascii_lowercase();
-    is_json(media_type)
-        || essence.starts_with("text/")
-        || essence.ends_with("+xml")
-        || TEXTS.contains(&essence.as_str())
+    is_json(media_type) || is_text(media_type)
 }
 
 /// Reads the start of an error's body. What does not arrive is left out.
-async fn read_start(mut answer: EgressResponse) -> String {
+async fn read_start(mut answer: EgressResponse, media_type: &str) -> String {
     let mut body = Vec::new();
     while let Ok(Some(chunk)) = answer.chunk().await {
         body.extend_from_slice(chunk.as_ref());
@@ -112,7 +134,7 @@ async fn read_start(mut answer: EgressResponse) -> String {
             break;
         }
     }
-    String::from_utf8_lossy(&body).into_owned()
+    decode(media_type, &body)
 }
 
 /// Converts the status of an error.
@@ -168,5 +190,31 @@ pub(crate) fn incomplete(error: EgressError, is_idempotent: bool) -> ToolError {
         error
     } else {
         error.retryable(false).partial_side_effects(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn western_texts_are_decoded_by_their_charset() {
+        for charset in ["iso-8859-1", "\"Windows-1252\"; x=y", "ISO-8859-1 "] {
+            let media_type = format!("text/csv; header=present; Charset={charset}");
+            assert_eq!(
+                decode(&media_type, b"caf\xe9,5 \x80"),
+                "café,5 €",
+                "{charset}"
+            );
+        }
+    }
+
+    #[test]
+    fn texts_of_other_charsets_lose_only_what_is_invalid() {
+        assert_eq!(decode("text/csv", b"a,\xe9"), "a,\u{fffd}");
+        assert_eq!(
+            decode("text/csv; charset=latin1", "café".as_bytes()),
+            "café"
+        );
     }
 }

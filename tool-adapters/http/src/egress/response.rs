@@ -124,7 +124,7 @@ impl EgressResponse {
             .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
     }
 
-    /// Reads the body to its end as JSON.
+    /// Reads the body to its end as JSON, without a byte order mark.
     ///
     /// # Errors
     ///
@@ -133,7 +133,8 @@ impl EgressResponse {
     pub async fn json<T: DeserializeOwned>(self) -> Result<T, EgressError> {
         let host = self.host();
         let body = self.bytes().await?;
-        serde_json::from_slice(&body).map_err(|error| EgressError::from_json(&error, host))
+        let json = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&body);
+        serde_json::from_slice(json).map_err(|error| EgressError::from_json(&error, host))
     }
 
     fn host(&self) -> String {

@@ -260,3 +260,12 @@ async fn reads_text_json_and_statuses() {
         .expect_err("no JSON");
     assert!(matches!(error, EgressError::Json { .. }), "{error}");
 }
+
+#[tokio::test]
+async fn json_may_begin_with_a_byte_order_mark() {
+    let server = Server::start(([127, 0, 0, 1], 0), |_| ok("\u{feff}[1]")).await;
+    let client = EgressClient::new(policy()).expect("builds");
+    let answer = client.get(format!("http://{}/", server.address)).send();
+    let json = answer.await.expect("an answer").json::<Vec<u8>>().await;
+    assert_eq!(json.expect("JSON"), [1]);
+}

@@ -102,6 +102,14 @@ async fn errors_show_a_bounded_text_and_the_time_to_wait() {
 }
 
 #[tokio::test]
+async fn json_may_begin_with_a_byte_order_mark() {
+    for headers in [of_type("application/json"), vec![]] {
+        let response = answer("get", (200, headers, "\u{feff}{\"a\": 1}".to_owned())).await;
+        assert_eq!(response.data_json(), Some(r#"{"a":1}"#));
+    }
+}
+
+#[tokio::test]
 async fn a_501_may_have_had_effects_and_is_final() {
     for (method, effects) in [("get", false), ("post", true)] {
         let response = answer(method, (501, vec![], String::new())).await;
