@@ -19,8 +19,19 @@ pub(crate) struct ParameterRow {
     pub(crate) description: String,
 }
 
+/// The rows of a tool.
+#[derive(Debug, Default)]
+pub(crate) struct ParameterRows {
+    /// The parameters in the schema's order, each followed by its members.
+    pub(crate) rows: Vec<ParameterRow>,
+    /// True if the schema has more parameters or members than the rows.
+    pub(crate) has_more: bool,
+}
+
 /// The maximum depth of members in the rows.
 const MAX_DEPTH: usize = 5;
+/// The maximum number of rows.
+const MAX_ROWS: usize = 500;
 /// The number of values that a row names.
 const MAX_VALUES: usize = 20;
 
@@ -51,45 +62,26 @@ impl<'a> ParameterSchema<'a> {
             .any(|place| self.types(place).contains(&"string"))
     }
 
-    /// Returns the parameters in the schema's order, each followed by its members.
-    pub(crate) fn rows(&self) -> Vec<ParameterRow> {
-        let mut rows = Vec::new();
-        self.add_rows(&self.root(), "", 0, &mut rows);
-        rows
+    /// Returns the parameters and their members.
+    pub(crate) fn rows(&self) -> ParameterRows {
+        self.rows_to(MAX_DEPTH)
     }
 
-    fn add_rows(
-        &self,
-        object: &SchemaPlace<'a>,
-        prefix: &str,
-        depth: usize,
-        rows: &mut Vec<ParameterRow>,
-    ) {
-        let forms = self.forms(object);
-        let with_members = |form: &&SchemaPlace<'a>| form.schema.get("properties").is_some();
-        if depth == MAX_DEPTH || (depth > 0 && forms.iter().filter(with_members).count() > 1) {
-            return;
-        }
-        let required = forms
-            .iter()
-            .filter_map(|form| form.schema.get("required")?.as_array())
-            .flatten();
-        let required = required.filter_map(Value::as_str).collect::<HashSet<_>>();
-        for form in forms.iter().filter(with_members) {
-            let members = &form.schema["properties"];
-            for (name, place) in named_places(members, &form.pointer, "properties") {
-                let path = if prefix.is_empty() {
-                    name.to_owned()
-                } else {
-                    format!("{prefix}.{name}")
-                };
-                if rows.iter().any(|row| row.name == path) {
-                    continue;
-                }
-                rows.push(self.row(&path, &place, required.contains(name)));
-                self.add_rows(&place, &path, depth + 1, rows);
-            }
-        }
+    /// Returns the parameters without their members.
+    pub(crate) fn top_rows(&self) -> ParameterRows {
+        self.rows_to(1)
+    }
+
+    fn rows_to(&self, max_depth: usize) -> ParameterRows {
+        let mut reader = RowReader {
+            schema: self,
+            max_depth,
+            names: HashSet::new(),
+            open: Vec::new(),
+            found: ParameterRows::default(),
+        };
+        reader.add(&self.root(), "");
+        reader.found
     }
 
     fn row(&self, name: &str, place: &SchemaPlace<'a>, required: bool) -> ParameterRow {
@@ -226,6 +218,68 @@ impl<'a> ParameterSchema<'a> {
         }
         limits.dedup();
         limits
+    }
+}
+
+/// Collects the rows of a schema.
+struct RowReader<'r, 'a> {
+    schema: &'r ParameterSchema<'a>,
+    max_depth: usize,
+    /// The names of the rows.
+    names: HashSet<String>,
+    /// The forms of each object around the members that are added.
+    open: Vec<HashSet<String>>,
+    found: ParameterRows,
+}
+
+impl<'a> RowReader<'_, 'a> {
+    /// Adds the members of an object.
+    fn add(&mut self, object: &SchemaPlace<'a>, prefix: &str) {
+        let depth = self.open.len();
+        let forms = self.schema.forms(object);
+        let with_members = |form: &&SchemaPlace<'a>| form.schema.get("properties").is_some();
+        let variants = forms.iter().filter(with_members).count();
+        if depth == self.max_depth || (depth > 0 && variants > 1) {
+            return;
+        }
+        // A definition says no more inside itself.
+        let is_open = |form: &SchemaPlace<'a>| {
+            let mut around = self.open.iter();
+            around.any(|pointers| pointers.contains(&form.pointer))
+        };
+        if forms.iter().filter(with_members).any(is_open) {
+            return;
+        }
+
+        let required = forms
+            .iter()
+            .filter_map(|form| form.schema.get("required")?.as_array())
+            .flatten();
+        let required = required.filter_map(Value::as_str).collect::<HashSet<_>>();
+        let pointers = forms.iter().map(|form| form.pointer.clone());
+        self.open.push(pointers.collect());
+        for form in forms.iter().filter(with_members) {
+            let members = &form.schema["properties"];
+            for (name, place) in named_places(members, &form.pointer, "properties") {
+                let path = if prefix.is_empty() {
+                    name.to_owned()
+                } else {
+                    format!("{prefix}.{name}")
+                };
+                if self.names.contains(&path) {
+                    continue;
+                }
+                if self.found.rows.len() == MAX_ROWS {
+                    self.found.has_more = true;
+                    break;
+                }
+                let row = self.schema.row(&path, &place, required.contains(name));
+                self.found.rows.push(row);
+                self.names.insert(path.clone());
+                self.add(&place, &path);
+            }
+        }
+        self.open.pop();
     }
 }
 
@@ -367,7 +421,7 @@ mod tests {
         let root = json!({"type": "object", "properties": {"p": schema}, "$defs": {
             "node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "name": {"type": "string"}}},
         }});
-        let rows = ParameterSchema::new(&root).rows();
+        let rows = ParameterSchema::new(&root).rows().rows;
         let row = rows.first().expect("a parameter");
         format!("{} | {}", row.kind, row.limits)
     }
@@ -432,14 +486,27 @@ mod tests {
             "node": {"type": "object", "required": ["name"], "properties": {
                 "next": {"$ref": "#/$defs/node"}, "name": {"type": "string"}}},
         }});
-        let rows = ParameterSchema::new(&root).rows();
+        let rows = ParameterSchema::new(&root).rows().rows;
         let names = rows.iter().map(|row| row.name.as_str()).collect::<Vec<_>>();
-        assert!(
-            names.starts_with(&["tree", "tree.next", "tree.next.next"])
-                && names.ends_with(&["tree.name"]),
-            "{names:?}"
-        );
-        assert!(names.len() < 20 && rows.last().is_some_and(|row| row.required));
+        assert_eq!(names, ["tree", "tree.next", "tree.name"]);
+        assert!(rows.last().is_some_and(|row| row.required));
+    }
+
+    #[test]
+    fn rows_of_a_wide_recursive_schema_are_bounded() {
+        // Each definition refers to all others, so that no path repeats one.
+        let reference = |n: usize| (format!("m{n}"), json!({"$ref": format!("#/$defs/d{n}")}));
+        let members = (0..40).map(reference).collect::<Map<_, _>>();
+        let definition = json!({"type": "object", "properties": members});
+        let definitions = (0..40).map(|n| (format!("d{n}"), definition.clone()));
+        let definitions = definitions.collect::<Map<_, _>>();
+        let root = json!({"type": "object", "properties": members, "$defs": definitions});
+        let found = ParameterSchema::new(&root).rows();
+        assert_eq!(found.rows.len(), 500);
+        assert!(found.has_more);
+        let top = ParameterSchema::new(&root).top_rows();
+        assert_eq!(top.rows.len(), 40);
+        assert!(!top.has_more);
     }
 
     #[test]

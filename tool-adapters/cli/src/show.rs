@@ -1,8 +1,8 @@
 //! The commands that describe tools to people: `list` and `show`.
 
 use crate::output::{CommandError, CommandIo, CommandResult, CommandStatus};
-use crate::parameters::{ParameterRow, ParameterSchema};
-use crate::text::{Column, HEADING, NAME, WARNING};
+use crate::parameters::{ParameterRow, ParameterRows, ParameterSchema};
+use crate::text::{ASIDE, Column, HEADING, NAME, WARNING};
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use tool_adapters_providers::Provider;
@@ -151,15 +151,13 @@ pub(crate) fn list(
 
 /// Returns the names of a tool's parameters, the optional ones with a question mark.
 fn parameter_list(tool: &ToolDefinition) -> String {
-    let rows = ParameterSchema::new(tool.parameters()).rows();
-    let named = rows
-        .iter()
-        .filter(|row| !row.name.contains('.'))
-        .map(|row| {
-            let mark = if row.required { "" } else { "?" };
-            format!("{}{mark}", row.name)
-        });
-    named.collect::<Vec<_>>().join(", ")
+    let ParameterRows { rows, has_more } = ParameterSchema::new(tool.parameters()).top_rows();
+    let named = rows.iter().map(|row| {
+        let mark = if row.required { "" } else { "?" };
+        format!("{}{mark}", row.name)
+    });
+    let more = has_more.then(|| "..".to_owned());
+    named.chain(more).collect::<Vec<_>>().join(", ")
 }
 
 /// Prints one tool.
@@ -217,7 +215,7 @@ fn show_function(
         layout.paint(NAME.bold(), tool.name())
     ))?;
     io.print(&layout.lines(tool.description(), 0))?;
-    let rows = ParameterSchema::new(tool.parameters()).rows();
+    let ParameterRows { rows, has_more } = ParameterSchema::new(tool.parameters()).rows();
     if rows.is_empty() {
         io.print("\nNo parameters.\n")?;
     } else {
@@ -243,6 +241,10 @@ fn show_function(
         let table = layout.table(columns, rows.into_iter().map(cells).collect());
         io.print_line("")?;
         io.print(&table)?;
+    }
+    if has_more {
+        let lines = layout.lines("There are more; --json prints the whole schema.", 0);
+        io.print(&layout.paint(ASIDE, &lines))?;
     }
     io.print_line("")?;
     let options = layout.table(

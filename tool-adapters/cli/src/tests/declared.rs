@@ -3,7 +3,7 @@
 use crate::CommandStatus;
 use crate::tests::{file, in_json, path, piped};
 use expect_test::expect;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Returns the errors of a file, without its path.
 async fn errors_of(text: &str) -> String {
@@ -300,4 +300,18 @@ async fn lint_folds_what_repeats_and_does_not_warn_of_titles() {
         .collect::<Vec<_>>();
     let expected = "warning: `minLength` is not enforced: the description has it: 40 times in 40 tools, first tool_0 at `/properties/a` (ollama)";
     assert_eq!(warnings, [expected], "{}", ran.output);
+}
+
+#[tokio::test]
+async fn show_says_that_there_are_more_parameters() {
+    let property = |n: usize| (format!("p{n}"), json!({"type": "string"}));
+    let properties = (0..501).map(property).collect::<Map<_, _>>();
+    let schema = json!({"type": "object", "properties": properties});
+    let file = file(json!([{"name": "a", "description": "A.", "inputSchema": schema}]).to_string());
+    let shown = piped(&["show", "a", "--tools", path(&file)]).await;
+    let hint = "There are more; --json prints the whole schema.\n";
+    assert!(shown.output.contains(hint), "{}", shown.output);
+    assert!(shown.output.contains("\np499 ") && !shown.output.contains("\np500 "));
+    let listed = piped(&["list", "--tools", path(&file)]).await;
+    assert!(listed.output.contains("p499?, .. "), "{}", listed.output);
 }
