@@ -49,15 +49,19 @@ impl TextLayout {
 
     /// Returns the text with its invisible characters escaped and its lines broken between words,
     /// each line ended. Each line begins with `indent` blanks, and continues with as many more as
-    /// it has itself.
+    /// it has itself, up to half of the width.
     pub(crate) fn lines(self, text: &str, indent: usize) -> String {
         let width = self.columns();
         let mut out = String::new();
         for line in text.lines() {
             let line = escape_invisible(line.trim_end());
-            let begin = indent + line.chars().take_while(|c| *c == ' ').count();
-            for part in wrap(line.trim_start(), width.saturating_sub(begin)) {
-                out.push_str(format!("{:begin$}{part}", "").trim_end());
+            let blanks = line.chars().take_while(|c| *c == ' ').count();
+            let begin = (indent + blanks).min(width / 2);
+            for part in wrap(line.trim_start(), width - begin) {
+                if !part.is_empty() {
+                    out.push_str(&" ".repeat(begin));
+                }
+                out.push_str(&part);
                 out.push('\n');
             }
         }
@@ -385,6 +389,13 @@ mod tests {
             layout.message("error: bad"),
             "\u{1b}[1m\u{1b}[31merror\u{1b}[0m: bad\n"
         );
+    }
+
+    #[test]
+    fn leading_blanks_take_half_of_a_line_at_most() {
+        let text = format!("{}a few words", " ".repeat(70_000));
+        let expected = "          a few\n          words\n";
+        assert_eq!(plain(20).lines(&text, 2), expected);
     }
 
     proptest! {

@@ -1,7 +1,7 @@
 //! `--tools FILE`.
 
 use crate::CommandStatus;
-use crate::tests::{file, in_json, path, piped};
+use crate::tests::{file, in_json, on_terminal, path, piped};
 use expect_test::expect;
 use serde_json::{Map, Value, json};
 
@@ -300,6 +300,20 @@ async fn lint_folds_what_repeats_and_does_not_warn_of_titles() {
         .collect::<Vec<_>>();
     let expected = "warning: `minLength` is not enforced: the description has it: 40 times in 40 tools, first tool_0 at `/properties/a` (ollama)";
     assert_eq!(warnings, [expected], "{}", ran.output);
+}
+
+#[tokio::test]
+async fn show_takes_lines_with_many_leading_blanks() {
+    let description = format!("A\n{}tool", " ".repeat(70_000));
+    let tools =
+        json!([{"name": "a", "description": description, "inputSchema": {"type": "object"}}]);
+    let file = file(tools.to_string());
+    let arguments = ["show", "a", "--tools", path(&file)];
+    let ran = piped(&arguments).await;
+    assert!(ran.output.contains("    tool\n"), "{}", ran.output.len());
+    let ran = on_terminal(&arguments).await;
+    let lines = ran.output.lines().take(3).collect::<Vec<_>>();
+    assert_eq!(lines, ["a", "A", &format!("{}tool", " ".repeat(40))]);
 }
 
 #[tokio::test]
