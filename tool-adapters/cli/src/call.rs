@@ -3,6 +3,7 @@
 use crate::arguments::CallOptions;
 use crate::batch::call_batch;
 use crate::caller::Caller;
+use crate::indent::indented;
 use crate::output::{CommandError, CommandIo, CommandResult, CommandStatus};
 use crate::pairs::read_pairs;
 use crate::text::SUCCESS;
@@ -185,7 +186,8 @@ fn data_text(response: &ToolResponse) -> String {
     let data = response.data_json().unwrap_or_default();
     match serde_json::from_str::<Value>(data) {
         Ok(Value::String(text)) => safe_lines(&text),
-        Ok(data) => safe_lines(&serde_json::to_string_pretty(&data).unwrap_or_default()),
+        // Not the value, which rounds numbers.
+        Ok(_) => safe_lines(&indented(data)),
         Err(_) => safe_lines(data),
     }
 }

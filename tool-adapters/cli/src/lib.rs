@@ -6,6 +6,7 @@ mod batch;
 mod call;
 mod caller;
 mod declare;
+mod indent;
 mod inspector;
 mod openapi;
 mod output;

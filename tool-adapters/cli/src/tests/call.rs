@@ -2,6 +2,7 @@
 
 use crate::CommandStatus;
 use crate::tests::{file, in_json, path, piped, run_with, tools};
+use tool_core::{ToolContext, tool};
 
 #[tokio::test]
 async fn prints_the_envelope_of_a_call() {
@@ -163,4 +164,20 @@ async fn reports_every_bad_pair_before_the_call() {
         "{}",
         ran.errors
     );
+}
+
+/// Return a number of more than 64 bits.
+#[tool]
+fn command_line_wide() -> Vec<u128> {
+    vec![1 << 100]
+}
+
+#[tokio::test]
+async fn text_keeps_all_digits_of_a_number() {
+    let tools = ToolContext::builder()
+        .with(command_line_wide)
+        .build()
+        .expect("sound tools");
+    let ran = run_with(&tools, &["call", "command_line_wide"], "").await;
+    assert_eq!(ran.output, "[\n  1267650600228229401496703205376\n]\n");
 }
