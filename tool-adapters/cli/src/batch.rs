@@ -64,7 +64,10 @@ pub(crate) async fn call_batch(
         (calls, failed) = (calls + 1, failed + u64::from(!is_ok));
         // Flushed for callers that wait for each response.
         io.print_json_line(&envelope)?;
-        io.output.flush()?;
+        io.flush()?;
+        if io.is_closed {
+            break;
+        }
         io.progress.show(io.error_layout, io.errors, || {
             format!("{calls} calls, {failed} failed")
         });

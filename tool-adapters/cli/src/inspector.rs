@@ -34,7 +34,7 @@ pub(crate) async fn inspect_tools(
         bound.map_err(|error| CommandError::Failure(format!("{}: {error}", options.address)))?;
     io.print_line(&bound.url().map_err(CommandError::failure)?)?;
     // A program that starts the server may wait for this line.
-    io.output.flush()?;
+    io.flush()?;
     let served = bound.serve().await;
     runtime.shutdown().await;
     served.map_err(CommandError::failure)?;

@@ -86,6 +86,8 @@ pub struct CommandIo<'a> {
     pub(crate) layout: TextLayout,
     pub(crate) error_layout: TextLayout,
     pub(crate) progress: ProgressLine,
+    /// True once the reader has closed the output early, such as `head`. It has read enough.
+    pub(crate) is_closed: bool,
 }
 
 impl<'a> CommandIo<'a> {
@@ -105,6 +107,7 @@ impl<'a> CommandIo<'a> {
             layout,
             error_layout: layout,
             progress: ProgressLine::default(),
+            is_closed: false,
         }
     }
 
@@ -135,7 +138,31 @@ impl CommandIo<'_> {
     /// Prints a text as it is.
     pub(crate) fn print(&mut self, text: &str) -> Result<(), CommandError> {
         self.progress.erase(self.errors);
-        Ok(self.output.write_all(text.as_bytes())?)
+        if self.is_closed {
+            return Ok(());
+        }
+        let written = self.output.write_all(text.as_bytes());
+        self.unless_closed(written)
+    }
+
+    /// Sends what is printed to the reader.
+    pub(crate) fn flush(&mut self) -> Result<(), CommandError> {
+        if self.is_closed {
+            return Ok(());
+        }
+        let flushed = self.output.flush();
+        self.unless_closed(flushed)
+    }
+
+    /// Notes that the reader has closed the output. The command ends with the status of its work.
+    fn unless_closed(&mut self, written: io::Result<()>) -> Result<(), CommandError> {
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.is_closed = true;
+                Ok(())
+            }
+            written => Ok(written?),
+        }
     }
 
     pub(crate) fn print_line(&mut self, text: &str) -> Result<(), CommandError> {
@@ -165,7 +192,7 @@ impl CommandIo<'_> {
     pub(crate) fn write_error(&mut self, text: &str) {
         self.progress.erase(self.errors);
         // Results come before what is said about them. An error is reported when the command ends.
-        let _ = self.output.flush();
+        let _ = self.flush();
         let _ = self
             .errors
             .write_all(text.as_bytes())
@@ -199,10 +226,6 @@ impl CommandIo<'_> {
     /// Writes an error to the error stream, and returns its status.
     pub(crate) fn fail(&mut self, error: &CommandError) -> CommandStatus {
         let status = match error {
-            // A reader that closes the output early, such as `head`, has read enough.
-            CommandError::Output(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                return CommandStatus::Success;
-            }
             CommandError::Usage(_) => CommandStatus::Usage,
             CommandError::Failure(_) | CommandError::Output(_) => CommandStatus::Failure,
         };
@@ -214,9 +237,9 @@ impl CommandIo<'_> {
 
     /// Flushes the output.
     pub(crate) fn finish(&mut self, status: CommandStatus) -> CommandStatus {
-        match self.output.flush() {
+        match self.flush() {
             Ok(()) => status,
-            Err(error) => self.fail(&error.into()).max(status),
+            Err(error) => self.fail(&error).max(status),
         }
     }
 }

@@ -238,3 +238,35 @@ async fn succeeds_if_the_reader_closes_the_output() {
         assert!(errors.is_empty());
     }
 }
+
+#[tokio::test]
+async fn a_failure_stays_one_if_the_output_is_closed() {
+    for arguments in [&["tools", "lint", "--json"][..], &["tools", "lint"]] {
+        let mut errors = Vec::new();
+        let mut input = io::empty();
+        let mut output = ClosedOutput;
+        let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
+        let status = run(arguments, &refused_tool(), &mut io).await;
+        assert_eq!(status, CommandStatus::Failure, "{arguments:?}");
+        assert!(errors.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_batch_ends_when_its_output_is_closed() {
+    for (name, expected) in [
+        ("nobody", CommandStatus::Failure),
+        ("command_line_add", CommandStatus::Success),
+    ] {
+        let line = format!("{{\"name\": \"{name}\", \"arguments\": {{\"a\": 1}}}}\n");
+        let lines = line.repeat(3);
+        let mut errors = Vec::new();
+        let mut input = lines.as_bytes();
+        let mut output = ClosedOutput;
+        let mut io = CommandIo::new(&mut input, &mut output, &mut errors);
+        let arguments = ["tools", "call", "--batch", "-"];
+        let status = run(arguments, &tools(), &mut io).await;
+        assert_eq!(status, expected, "{name}");
+        assert_eq!(input.len(), 2 * line.len(), "{name}");
+    }
+}
