@@ -2,6 +2,7 @@
 
 use crate::caller::Caller;
 use crate::output::{CommandError, CommandIo, CommandResult, CommandStatus};
+use crate::tools::without_mark;
 use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -54,12 +55,17 @@ pub(crate) async fn call_batch(
             break;
         }
         number += 1;
+        let line = if number == 1 {
+            without_mark(&line)
+        } else {
+            &line
+        };
         if line.trim_ascii().is_empty() {
             continue;
         }
         let progress = || format!("{calls} calls, {failed} failed");
         let (is_ok, envelope) = io
-            .wait(call_line(caller, &line, number, approve), progress)
+            .wait(call_line(caller, line, number, approve), progress)
             .await;
         (calls, failed) = (calls + 1, failed + u64::from(!is_ok));
         // Flushed for callers that wait for each response.

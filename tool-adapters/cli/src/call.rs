@@ -7,7 +7,7 @@ use crate::indent::indented;
 use crate::output::{CommandError, CommandIo, CommandResult, CommandStatus};
 use crate::pairs::read_pairs;
 use crate::text::SUCCESS;
-use crate::tools::{ToolFile, ToolSource, read_declarations};
+use crate::tools::{ToolFile, ToolSource, read_declarations, without_mark};
 use crate::user_data::{SessionUserData, UserDataConstructor};
 use parking_lot::Mutex;
 use serde_json::Value;
@@ -128,10 +128,12 @@ fn read_arguments(
             io.input
                 .read_to_end(&mut read)
                 .map_err(|error| CommandError::file(Path::new("standard input"), error))?;
-            Ok(read)
+            Ok(without_mark(&read).into())
         }
         (_, Some(path)) => {
-            std::fs::read(path).map_err(|error| CommandError::file(Path::new(path), error))
+            let path = Path::new(path);
+            let read = std::fs::read(path).map_err(|error| CommandError::file(path, error))?;
+            Ok(without_mark(&read).into())
         }
         (text, None) => Ok(text.into()),
     }

@@ -101,12 +101,18 @@ fn messages(errors: &RegistryErrors) -> Vec<String> {
     errors.iter().map(|error| error.message.clone()).collect()
 }
 
+/// Returns a text without its byte order mark, which some editors and shells write. It is no part
+/// of JSON.
+pub(crate) fn without_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
 /// Parses an array of declarations, the result of MCP's `tools/list`, or the JSON-RPC response
 /// around it.
 fn parse_entries(text: &[u8]) -> Result<Vec<Value>, String> {
-    // Some editors write a byte order mark, which is no part of JSON.
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-    match serde_json::from_slice(text).map_err(|error| format!("invalid JSON: {error}"))? {
+    match serde_json::from_slice(without_mark(text))
+        .map_err(|error| format!("invalid JSON: {error}"))?
+    {
         Value::Array(entries) => Ok(entries),
         Value::Object(mut object) => {
             let mut result = match object.remove("result") {

@@ -115,3 +115,10 @@ async fn makes_no_calls_for_empty_input() {
         (CommandStatus::Success, "")
     );
 }
+
+#[tokio::test]
+async fn the_file_may_begin_with_a_byte_order_mark() {
+    let line = r#"{"name": "command_line_add", "arguments": {"a": 1}}"#;
+    let ran = batch(&format!("\u{feff}{line}\n{line}\n")).await;
+    assert_eq!(ran.status, CommandStatus::Success, "{}", ran.output);
+}

@@ -181,3 +181,15 @@ async fn text_keeps_all_digits_of_a_number() {
     let ran = run_with(&tools, &["call", "command_line_wide"], "").await;
     assert_eq!(ran.output, "[\n  1267650600228229401496703205376\n]\n");
 }
+
+#[tokio::test]
+async fn arguments_may_begin_with_a_byte_order_mark() {
+    let text = "\u{feff}{\"a\": 1}";
+    let file = file(text);
+    let at = format!("@{}", path(&file));
+    for from in [at.as_str(), "-"] {
+        let arguments = ["call", "command_line_add", "--args", from];
+        let ran = run_with(&tools(), &arguments, text).await;
+        assert_eq!(ran.output, "1\n", "{}", ran.errors);
+    }
+}
