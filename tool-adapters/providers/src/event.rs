@@ -81,6 +81,8 @@ pub enum Event {
     Cancelled(Vec<String>),
     /// An item of the message in the provider's own form: a tool that the provider ran itself, a signed thought, and the
     /// texts and calls between them. For [`RawTurn`](tool_core::session::RawTurn).
+    ///
+    /// The container in which code of Anthropic's model runs is an item of the type `container`.
     Item(Value),
     /// The service tier that answers, in lower case, such as `flex` or `priority`. Comes before the
     /// usage, and only if it is not the standard tier.

@@ -15,6 +15,10 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use tool_core::trace::TokenUsage;
 
+/// The type of the item that names the container in which code of the model runs. It is our own, as
+/// the container is beside the content of a message.
+pub(crate) const CONTAINER: &str = "container";
+
 /// Reads Messages.
 #[derive(Debug, Default)]
 pub(crate) struct AnthropicReader {
@@ -27,6 +31,8 @@ pub(crate) struct AnthropicReader {
     /// The message's id.
     id: String,
     origin: ResponseOrigin,
+    /// The id of the container in which code of the model runs; empty if none is named.
+    container: String,
     progress: MessageProgress,
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
@@ -135,6 +141,7 @@ impl AnthropicReader {
         }
         self.read_content(&event.content, sink)?;
         self.read_usage(event.usage, sink);
+        self.read_container(event.container);
         if was_ended {
             self.progress = MessageProgress::Ended;
             return Ok(());
@@ -184,6 +191,7 @@ impl AnthropicReader {
         id.clone_into(&mut self.id);
         self.origin.emit(id, message.model.as_str(), sink);
         self.read_usage(message.usage, sink);
+        self.read_container(message.container);
         self.finish = finish_of(message.stop_reason.as_str()).or(self.finish.take());
         if message
             .content
@@ -451,12 +459,21 @@ impl AnthropicReader {
                 raw,
             ));
         }
-        let delta = RawJson(Some(raw)).object::<MessageEvent<'_>>();
-        if let Some(reason) = delta.and_then(|delta| finish_of(delta.stop_reason.as_str())) {
+        let Some(delta) = RawJson(Some(raw)).object::<MessageEvent<'_>>() else {
+            return Ok(());
+        };
+        self.read_container(delta.container);
+        if let Some(reason) = finish_of(delta.stop_reason.as_str()) {
             self.finish = Some(reason);
             self.progress = MessageProgress::Ending;
         }
         Ok(())
+    }
+
+    fn read_container(&mut self, container: RawJson<'_>) {
+        if let Some(id) = container.member("id").string() {
+            self.container = id.into_owned();
+        }
     }
 
     fn stop(&mut self, sink: &mut EventSink<'_>) {
@@ -481,6 +498,10 @@ impl AnthropicReader {
         match ended {
             Ok(items) => sink.events.extend(items.into_iter().map(Event::Item)),
             Err(error) => return sink.error(error),
+        }
+        let container = std::mem::take(&mut self.container);
+        if !container.is_empty() {
+            sink.push(Event::Item(json!({"type": CONTAINER, "id": container})));
         }
         match finish {
             None => sink.error(out_of_place("the message ended without a reason")),
@@ -603,6 +624,8 @@ json_objects! {
         content: WithRaw<'a, RawObjects<'a, MessageBlock<'a>>>,
         stop_reason: LenientText<'a>,
         usage: RawJson<'a>,
+        /// Of a whole answer, of the message of `message_start`, or of the delta of `message_delta`.
+        container: RawJson<'a>,
         error: RawJson<'a>,
     }
 

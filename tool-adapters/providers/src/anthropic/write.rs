@@ -1,14 +1,16 @@
 //! Results and requests.
 
 use crate::accepted_parts::AcceptedParts;
+use crate::anthropic::read::CONTAINER;
 use crate::hosts::Host;
 use crate::message_parts::{MediaPart, MediaSource, TextFile};
 use crate::part_form::{PartForm, write_result_parts};
 use crate::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools};
-use crate::turns::{ChatTurn, TurnForm, turns};
+use crate::turns::{ChatTurn, TurnForm, begin_of_turn, turns};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use tool_core::call::ModelResult;
+use tool_core::session::Message;
 
 /// The limit of an answer's tokens where the request has none: the provider requires one.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
@@ -105,6 +107,8 @@ impl TurnForm for AnthropicTurns {
             // Cut off before it was signed. Other servers with this protocol sign nothing, and need
             // the thoughts of a step again.
             Some("thinking") => host.is_own && is_blank("signature"),
+            // The request names it.
+            Some(CONTAINER) => true,
             _ => false,
         };
         (!refused).then(|| item.clone())
@@ -144,7 +148,7 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
         .collect::<Vec<_>>();
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     let (tools, choice) = tools_and_choice(request);
-    RequestBody::new(request)
+    let mut body = RequestBody::new(request)
         .with("model", request.model)
         .with(
             "max_tokens",
@@ -155,7 +159,54 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
         .with_some("stream", request.stream.then_some(true))
         .with_some("tools", tools)
         .with_some("tool_choice", choice.map(|choice| json!({"type": choice})))
-        .finish()
+        .finish();
+    if let Some(container) = container(request, host) {
+        name_container(&mut body, container);
+    }
+    body
+}
+
+/// Returns the id of the container in which code of the model waits for results, or in which a
+/// paused turn goes on: the server refuses a request without it.
+///
+/// A container of an earlier turn stays behind. Once it has expired, the server refuses each
+/// request that names it.
+fn container<'a>(request: &Request<'a>, host: &Host) -> Option<&'a str> {
+    let turn_begins = begin_of_turn(request.history);
+    let mut goes_on = false;
+    for (place, message) in request.history.iter().enumerate().rev() {
+        match message {
+            Message::Assistant { calls, native, .. } => {
+                goes_on |= place > turn_begins || !calls.is_empty();
+                if !goes_on {
+                    return None;
+                }
+                let native = native
+                    .as_ref()
+                    .filter(|native| native.provider == host.turn_id());
+                let items = native.map_or(&[][..], |native| &native.items);
+                let named = items.iter().rfind(|item| item["type"] == CONTAINER);
+                if let Some(id) = named.and_then(|item| item["id"].as_str()) {
+                    return Some(id);
+                }
+            }
+            Message::User(said) if goes_on && !said.is_blank() => return None,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// Names a container in a request, unless the caller's settings name one. Settings of a container
+/// may have skills without its id.
+fn name_container(body: &mut Value, id: &str) {
+    match body.get_mut("container") {
+        None => body["container"] = id.into(),
+        Some(Value::Object(settings)) => {
+            settings.entry("id").or_insert_with(|| id.into());
+        }
+        Some(_) => {}
+    }
 }
 
 /// A request without tools declares those of its calls: calls and results are refused without

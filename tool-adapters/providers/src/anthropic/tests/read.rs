@@ -944,3 +944,35 @@ fn counts_that_come_later_count() {
         })
     );
 }
+
+/// The item of a container.
+fn container() -> Value {
+    json!({"type": "container", "id": "container_1"})
+}
+
+#[test]
+fn the_container_at_the_end_of_a_stream_is_an_item() {
+    let mut end = end("pause_turn");
+    end[0]["delta"]["container"] =
+        json!({"id": "container_1", "expires_at": "2026-11-30T00:00:00Z"});
+    let mut start = begin();
+    start["message"]["container"] = Value::Null;
+    let stream = sse(&[&[start][..], &end].concat());
+    assert_eq!(items(&read(Anthropic, &stream)), [container()]);
+}
+
+#[test]
+fn the_container_at_the_start_of_a_stream_is_an_item() {
+    let mut start = begin();
+    start["message"]["container"] = json!({"id": "container_1"});
+    let stream = sse(&[&[start][..], &end("end_turn")].concat());
+    assert_eq!(items(&read(Anthropic, &stream)), [container()]);
+}
+
+#[test]
+fn the_container_of_a_whole_answer_is_an_item() {
+    let answer = json!({"type": "message", "id": "msg_1", "content": [tool_use("toolu_1")], "stop_reason": "tool_use",
+        "container": {"id": "container_1", "expires_at": "2026-11-30T00:00:00Z"}});
+    let items = items(&read(Anthropic, &answer.to_string()));
+    assert_eq!(items.last(), Some(&container()));
+}

@@ -3,6 +3,7 @@
 use crate::Provider::{Anthropic, Bedrock, Gemini, GeminiLive};
 use crate::anthropic::structured_output;
 use crate::anthropic::tests::{message, start, step, stop, tool_use};
+use crate::event::Event;
 use crate::protocol::protocol;
 use crate::request::Request;
 use crate::structured::StructuredOutput;
@@ -11,9 +12,9 @@ use crate::tests::fixtures::{
     request_with, response, result, user,
 };
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 use tool_core::call::ResultForm;
-use tool_core::session::ToolChoice;
+use tool_core::session::{Message, ToolChoice};
 
 // L18
 #[test]
@@ -358,4 +359,109 @@ fn newer_models_take_a_form_of_the_answer() {
             "{model}"
         );
     }
+}
+
+/// The events of a step in which the model's code, run in a container, calls a tool.
+fn code_step(container: &str, reason: &str) -> Vec<Event> {
+    let call = json!({"type": "tool_use", "id": "toolu_1", "name": "look", "input": {},
+        "caller": {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}});
+    let code = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "code_execution", "input": {}});
+    let content = match reason {
+        "tool_use" => json!([code, call]),
+        _ => json!([code]),
+    };
+    let answer = json!({"type": "message", "id": "msg_1", "content": content, "stop_reason": reason,
+        "container": {"id": container, "expires_at": "2026-11-30T00:00:00Z"}});
+    read(Anthropic, &answer.to_string())
+}
+
+/// The conversation up to the result of a call by code.
+fn code_history() -> Vec<Message> {
+    let native = native(Anthropic, &code_step("container_1", "tool_use"));
+    vec![
+        user("Look."),
+        assistant("", &[("toolu_1", "{}")], Some(native)),
+        result("toolu_1", "1", false),
+    ]
+}
+
+fn code_request(history: &[Message], extra: Value) -> Value {
+    let extra = extra.as_object().expect("an object");
+    request_with(Anthropic, history, ToolChoice::Auto, extra)
+}
+
+#[test]
+fn a_result_for_code_goes_back_with_its_container() {
+    let body = code_request(&code_history(), json!({}));
+    assert_eq!(body["container"], "container_1");
+}
+
+#[test]
+fn a_container_is_no_block_of_its_turn() {
+    let body = code_request(&code_history(), json!({}));
+    let content = body["messages"][1]["content"].as_array().expect("blocks");
+    let kinds = content.iter().map(|block| &block["type"]);
+    assert_eq!(kinds.collect::<Vec<_>>(), ["server_tool_use", "tool_use"]);
+}
+
+#[test]
+fn a_paused_turn_goes_back_with_its_container() {
+    let native = native(Anthropic, &code_step("container_1", "pause_turn"));
+    let history = [user("Look."), assistant("", &[], Some(native))];
+    let body = code_request(&history, json!({}));
+    assert_eq!(body["container"], "container_1");
+}
+
+#[test]
+fn a_result_that_the_user_interrupts_has_its_container() {
+    let mut history = code_history();
+    history.push(user("Stop."));
+    let body = code_request(&history, json!({}));
+    assert_eq!(body["container"], "container_1");
+}
+
+#[test]
+fn the_newest_container_of_a_turn_goes_back() {
+    let native = native(Anthropic, &code_step("container_2", "pause_turn"));
+    let mut history = code_history();
+    history.push(assistant("", &[], Some(native)));
+    let body = code_request(&history, json!({}));
+    assert_eq!(body["container"], "container_2");
+}
+
+#[test]
+fn a_container_of_an_earlier_turn_stays_behind() {
+    let mut history = code_history();
+    history.extend([assistant("Left.", &[], None), user("And now?")]);
+    let body = code_request(&history, json!({}));
+    assert_eq!(body.get("container"), None);
+}
+
+#[test]
+fn a_container_of_another_server_stays_behind() {
+    let mut history = code_history();
+    if let Message::Assistant {
+        native: Some(native),
+        ..
+    } = &mut history[1]
+    {
+        native.provider = Bedrock.id();
+    }
+    let body = code_request(&history, json!({}));
+    assert_eq!(body.get("container"), None);
+}
+
+#[test]
+fn the_container_of_the_callers_settings_wins() {
+    let body = code_request(&code_history(), json!({"container": "mine"}));
+    assert_eq!(body["container"], "mine");
+}
+
+#[test]
+fn the_skills_of_the_caller_are_in_the_container() {
+    let body = code_request(&code_history(), json!({"container": {"skills": []}}));
+    assert_eq!(
+        body["container"],
+        json!({"skills": [], "id": "container_1"})
+    );
 }
