@@ -676,8 +676,19 @@ json_objects! {
         cache_details: HourWrites = "cacheDetails",
         output_tokens: LenientCount = "output_tokens" | "outputTokens",
         output_tokens_details: LenientObject<OutputDetails>,
+        passes: PassTokens = "iterations",
         service_tier: ServiceTier,
         speed: ServiceTier,
+    }
+
+    /// One of the requests to a model of which an answer is made.
+    struct MessagePass<'a> {
+        kind: LenientText<'a> = "type",
+        input_tokens: LenientCount,
+        cache_creation_input_tokens: LenientCount,
+        cache_read_input_tokens: LenientCount,
+        cache_creation: LenientObject<CacheCreation>,
+        output_tokens: LenientCount,
     }
 
     /// The written tokens by the time for which the cache keeps them.
@@ -709,30 +720,89 @@ impl<'json> FromJson<'json> for HourWrites {
     }
 }
 
+/// The tokens of all passes of an answer. `None` if none of them did anything but answer: then the
+/// counts of the answer have all tokens. They leave out those of a summary or of an adviser.
+#[derive(Debug, Default)]
+struct PassTokens(Option<BilledTokens>);
+
+/// The counts by which tokens are billed.
+#[derive(Clone, Copy, Debug, Default)]
+struct BilledTokens {
+    /// The input that is neither read from the cache nor written to it.
+    input: u64,
+    cached: u64,
+    written: u64,
+    written_1h: u64,
+    output: u64,
+}
+
+impl<'json> FromJson<'json> for PassTokens {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> serde_json::Result<()> {
+        let mut passes = LenientObjects::<MessagePass<'_>>::default();
+        passes.read_json(json)?;
+        self.0 = None;
+        if passes.iter().all(|pass| pass.kind.as_str() == "message") {
+            return Ok(());
+        }
+        let sum = self.0.insert(BilledTokens::default());
+        for pass in passes.iter() {
+            sum.add(pass);
+        }
+        Ok(())
+    }
+}
+
+impl BilledTokens {
+    fn add(&mut self, pass: &MessagePass<'_>) {
+        let written_1h = pass
+            .cache_creation
+            .as_ref()
+            .map_or(0, |written| written.ephemeral_1h_input_tokens.0);
+        for (sum, count) in [
+            (&mut self.input, pass.input_tokens.0),
+            (&mut self.cached, pass.cache_read_input_tokens.0),
+            (&mut self.written, pass.cache_creation_input_tokens.0),
+            (&mut self.written_1h, written_1h),
+            (&mut self.output, pass.output_tokens.0),
+        ] {
+            *sum = sum.saturating_add(count);
+        }
+    }
+}
+
 impl MessageUsage {
     pub(crate) fn usage(&self) -> TokenUsage {
-        let cached = self.cache_read_input_tokens.0;
-        let written = self.cache_creation_input_tokens.0;
+        let tokens = self.passes.0.unwrap_or_else(|| self.tokens_of_answer());
         TokenUsage {
-            input: self
-                .input_tokens
-                .0
-                .saturating_add(cached)
-                .saturating_add(written),
-            cached,
-            output: self.output_tokens.0,
+            input: tokens
+                .input
+                .saturating_add(tokens.cached)
+                .saturating_add(tokens.written),
+            cached: tokens.cached,
+            output: tokens.output,
             reasoning: self
                 .output_tokens_details
                 .as_ref()
                 .map_or(0, |details| details.thinking_tokens.0),
-            cache_written: written,
-            cache_written_1h: self
-                .cache_creation
-                .as_ref()
-                .map_or(self.cache_details.0, |written| {
-                    written.ephemeral_1h_input_tokens.0
-                }),
+            cache_written: tokens.written,
+            cache_written_1h: tokens.written_1h,
             ..TokenUsage::default()
+        }
+    }
+
+    fn tokens_of_answer(&self) -> BilledTokens {
+        let written_1h = self
+            .cache_creation
+            .as_ref()
+            .map_or(self.cache_details.0, |written| {
+                written.ephemeral_1h_input_tokens.0
+            });
+        BilledTokens {
+            input: self.input_tokens.0,
+            cached: self.cache_read_input_tokens.0,
+            written: self.cache_creation_input_tokens.0,
+            written_1h,
+            output: self.output_tokens.0,
         }
     }
 }

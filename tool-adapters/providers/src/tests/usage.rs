@@ -355,3 +355,37 @@ fn each_provider_tells_another_tier_than_the_standard_one() {
         "service tier: provisioned_throughput; usage: 1 0 0 1 0"
     );
 }
+
+/// The usage of an answer before which the server has made a summary.
+const PASSES: &str = r#"{"input_tokens":23000,"output_tokens":1000,"iterations":[{"type":"compaction","input_tokens":180000,"cache_read_input_tokens":500,"output_tokens":3500},{"type":"message","input_tokens":23000,"cache_creation_input_tokens":40,"output_tokens":1000}]}"#;
+
+#[test]
+fn anthropic_counts_all_passes_of_a_whole_answer() {
+    let whole =
+        format!(r#"{{"type":"message","content":[],"stop_reason":"end_turn","usage":{PASSES}}}"#);
+    assert_eq!(
+        told(Provider::Anthropic, &whole),
+        "usage: 203540 500 40 4500 0"
+    );
+}
+
+#[test]
+fn anthropic_counts_all_passes_of_a_stream() {
+    let start = r#"{"type":"message_start","message":{"type":"message","id":"m","content":[],"usage":{"input_tokens":23000,"output_tokens":1}}}"#;
+    let delta = format!(
+        r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{PASSES}}}"#
+    );
+    let told = told(
+        Provider::Anthropic,
+        &sse([start, &delta, r#"{"type":"message_stop"}"#]),
+    );
+    assert!(told.ends_with("usage: 203540 500 40 4500 0"), "{told}");
+}
+
+#[test]
+fn passes_that_only_answer_are_counted_once() {
+    let usage = r#"{"input_tokens":10,"output_tokens":40,"iterations":[{"type":"message","input_tokens":6,"output_tokens":10},{"type":"message","input_tokens":4,"output_tokens":20}]}"#;
+    let whole =
+        format!(r#"{{"type":"message","content":[],"stop_reason":"end_turn","usage":{usage}}}"#);
+    assert_eq!(told(Provider::Anthropic, &whole), "usage: 10 0 0 40 0");
+}
