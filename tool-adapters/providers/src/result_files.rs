@@ -1,5 +1,5 @@
-//! The images and files of results, for servers whose results are text: they follow the results in
-//! a message of the user.
+//! The images and files of results, for servers and models whose results are text: they follow the
+//! results in a message of the user.
 
 use crate::accepted_parts::AcceptedParts;
 use crate::message_parts::{MediaPart, MessagePart, read_result_part};

@@ -5,13 +5,14 @@ use crate::codec::{CallIds, ToolAnswer, word_id};
 use crate::hosts::Host;
 use crate::part_form::{PartForm, write_parts};
 use crate::request::{Request, object_arguments};
+use crate::result_files::{FilesOfResults, SplitResult};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
-use tool_core::ToolCall;
 use tool_core::call::ModelResult;
 use tool_core::json::StringScanner;
-use tool_core::session::{Message, UserMessage};
+use tool_core::session::Message;
+use tool_core::{Content, ToolCall};
 
 /// The user's text for a conversation that does not begin with one.
 pub const OPENING: &str = "The conversation begins.";
@@ -66,6 +67,12 @@ pub(crate) trait TurnForm: PartForm {
     /// in one turn.
     fn acknowledgement(_model: &str) -> Option<&'static str> {
         None
+    }
+
+    /// Returns false for a model that refuses files in results. They follow the results then, in a
+    /// turn of the user.
+    fn takes_files_in_results(_model: &str) -> bool {
+        true
     }
 
     /// Returns an id that the provider accepts. Defaults to letters, digits, `_` and `-`.
@@ -130,12 +137,16 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
         turns: Vec::new(),
         calls: HashMap::new(),
         used: HashSet::new(),
+        files: FilesOfResults::default(),
     };
     let turn_begins = begin_of_turn(request.history);
     let refused = RefusedMessages::find(request.history, host);
     for (place, message) in request.history.iter().enumerate() {
         if refused.left_out.contains(&place) {
             continue;
+        }
+        if !matches!(message, Message::Result { .. }) {
+            writer.add_files::<F>();
         }
         match message {
             Message::Result {
@@ -151,7 +162,7 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
                 };
                 writer.add_result::<F>(call_id, tool, &result);
             }
-            Message::User(said) => writer.add_user::<F>(said),
+            Message::User(said) => writer.add_user::<F>(said.parts()),
             Message::Assistant {
                 text,
                 calls,
@@ -168,6 +179,8 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
             _ => {}
         }
     }
+    writer.add_files::<F>();
+
     let mut turns = tidied::<F>(writer.turns, request.model);
     if turns.first().is_none_or(|turn| turn.is_model) {
         turns.insert(0, ChatTurn::user(vec![F::text(OPENING)], 0));
@@ -281,11 +294,19 @@ struct TurnWriter<'a> {
     calls: HashMap<&'a str, (String, String)>,
     /// The ids in use.
     used: HashSet<String>,
+    /// The files of the results since the last step, if the model takes none in results.
+    files: FilesOfResults,
 }
 
 impl<'a> TurnWriter<'a> {
-    fn add_user<F: TurnForm>(&mut self, said: &UserMessage) {
-        let items = write_parts::<F>(said.parts(), self.host.accepted_parts());
+    /// Adds the files of the last results as a turn of the user.
+    fn add_files<F: TurnForm>(&mut self) {
+        let files = self.files.take();
+        self.add_user::<F>(&files);
+    }
+
+    fn add_user<F: TurnForm>(&mut self, parts: &[Content]) {
+        let items = write_parts::<F>(parts, self.host.accepted_parts());
         if items.is_empty() {
             return;
         }
@@ -303,12 +324,17 @@ impl<'a> TurnWriter<'a> {
 
     fn add_result<F: TurnForm>(&mut self, call_id: &str, tool: &str, result: &ModelResult) {
         let accepted = self.host.accepted_parts();
+        let result = if F::takes_files_in_results(self.request.model) {
+            Cow::Borrowed(result)
+        } else {
+            self.move_files(tool, result)
+        };
         let item = if let Some((id, name)) = self.calls.get(call_id) {
-            F::result(id, name, result, accepted)
+            F::result(id, name, &result, accepted)
         } else {
             let id = F::conforming_id(if F::IDS { call_id } else { "" });
             let name = self.request.declarations.written_name(tool);
-            F::result(&id, &name, result, accepted)
+            F::result(&id, &name, &result, accepted)
         };
         // Results follow their calls, whatever the user has said since.
         let at = self
@@ -327,6 +353,23 @@ impl<'a> TurnWriter<'a> {
             }
             None => self.turns.insert(at, ChatTurn::user(vec![item], 1)),
         }
+    }
+
+    /// Keeps the files of a result for the turn that follows, and returns the result with a text in
+    /// the place of each.
+    fn move_files<'r>(&mut self, tool: &str, result: &'r ModelResult) -> Cow<'r, ModelResult> {
+        if !result.parts {
+            return Cow::Borrowed(result);
+        }
+        let accepted = self.host.accepted_parts();
+        let name = self.request.declarations.written_name(tool);
+        self.files.add(&name, result, accepted);
+        Cow::Owned(ModelResult {
+            text: SplitResult::of(result, accepted).text(),
+            is_text: true,
+            parts: false,
+            ..result.clone()
+        })
     }
 
     fn add_assistant<F: TurnForm>(

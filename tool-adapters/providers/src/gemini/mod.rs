@@ -226,14 +226,17 @@ fn write_answer(member: &str, schema: &Value) -> Value {
 
 /// Models before Gemini 3 refuse a form of the text in a request with tools.
 fn structured_output(model: &str) -> StructuredOutput {
-    let number = model
-        .split_once("gemini-")
-        .and_then(|(_, rest)| rest.split(['.', '-']).next()?.parse::<u32>().ok());
-    if number.is_some_and(|number| number >= 3) {
+    if generation_of(model).is_some_and(|generation| generation >= 3) {
         StructuredOutput::BesideTools
     } else {
         StructuredOutput::WithoutTools
     }
+}
+
+/// Returns the generation of a model: 2 for `gemini-2.5-flash`. `None` if its name does not tell.
+pub(crate) fn generation_of(model: &str) -> Option<u32> {
+    let (_, rest) = model.split_once("gemini-")?;
+    rest.split(['.', '-']).next()?.parse().ok()
 }
 
 /// A request with both kinds of tools has to ask for the calls that the provider answers itself.

@@ -3,6 +3,7 @@
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::codec::{CallIds, ToolAnswer};
 use crate::declared_tool::{DeclaredTool, ObjectText};
+use crate::gemini::generation_of;
 use crate::hosts::Host;
 use crate::message_parts::{MediaPart, MediaSource, MessagePart, read_result_part};
 use crate::part_form::{PartForm, write_media};
@@ -118,6 +119,12 @@ impl TurnForm for GeminiTurns {
                 turn.content.clear();
             }
         }
+    }
+
+    /// Models before Gemini 3 refuse them: "`function_response.parts` is not supported for this
+    /// model".
+    fn takes_files_in_results(model: &str) -> bool {
+        generation_of(model).is_none_or(|generation| generation >= 3)
     }
 
     fn conforming_id(id: &str) -> Cow<'_, str> {
