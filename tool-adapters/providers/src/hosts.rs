@@ -5,7 +5,7 @@
 
 use crate::Provider;
 use crate::accepted_parts::AcceptedParts;
-use crate::message_parts::{RefusedParts, refused_parts, unread_message};
+use crate::message_parts::{FormCheck, RefusedParts, refused_parts, unread_message};
 use crate::setting_places::{self, Setting, SettingPlace};
 use crate::spec::{Endpoint, Server};
 use crate::structured::StructuredOutput;
@@ -68,6 +68,8 @@ pub enum TokenLimit {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
+    /// The provider whose protocol the server speaks.
+    provider: Provider,
     turn_id: ProviderId,
     /// True for the provider's own server.
     pub(crate) is_own: bool,
@@ -104,6 +106,7 @@ impl Host {
         // An unknown server may load URLs from inside the network of the program.
         let loads_urls = is_own || known.is_some();
         Self {
+            provider,
             turn_id,
             is_own,
             rules,
@@ -189,7 +192,7 @@ impl Host {
     ///
     /// The server does not take a part. The error names every such part.
     pub fn check_message(&self, message: &UserMessage) -> Result<(), RefusedParts> {
-        let problems = refused_parts(message, &self.accepted);
+        let problems = refused_parts(message, &self.accepted, self.form_check());
         if problems.is_empty() {
             return Ok(());
         }
@@ -197,6 +200,16 @@ impl Host {
             server: self.turn_id.as_str().to_owned(),
             problems,
         })
+    }
+
+    /// Returns the check for a form of a part in requests to this server.
+    fn form_check(&self) -> FormCheck {
+        let provider = if self.rules.is_mistral {
+            Provider::Mistral
+        } else {
+            self.provider
+        };
+        provider.spec().messages.has_form
     }
 
     /// Checks the message of a history that the model has not read yet. A part of an earlier

@@ -28,7 +28,7 @@ use tool_core::session::{Message, UserMessage, is_note, without_notes};
 /// let message = UserMessage::new("What is this?").with_url("https://example.com/harbour.png", "image/png");
 /// let refused = Host::of(Provider::Ollama).check_message(&message).unwrap_err();
 /// assert_eq!(refused.problems[0].position, 1);
-/// assert!(refused.to_string().starts_with("`ollama` does not take part 2 of the message (image/png by URL): it loads no URLs"));
+/// assert!(refused.to_string().starts_with("`ollama` does not take part 2 of the message (image/png by URL): its API has no form for URLs"));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
@@ -103,6 +103,18 @@ pub enum PartRefusal {
         "it loads no URLs of {kind}s; load the {kind} yourself and send its bytes, or set `accept_parts` if the server may load them"
     )]
     Url {
+        /// The kind.
+        kind: PartKind,
+    },
+    /// The provider's API has no form for a URL of the kind, whatever the server loads.
+    #[error("its API has no form for URLs of {kind}s; load the {kind} yourself and send its bytes")]
+    NoUrlForm {
+        /// The kind.
+        kind: PartKind,
+    },
+    /// The provider's API has no form for the part, whatever the model takes.
+    #[error("its API has no form for {kind}s of this type; {}", kind.alternative())]
+    NoForm {
         /// The kind.
         kind: PartKind,
     },
@@ -387,11 +399,18 @@ fn decoded_size(data: &str) -> Result<u64, PartRefusal> {
     }
 }
 
+/// Returns true if a provider's API has a form for a part of a user's message.
+pub(crate) type FormCheck = fn(&MediaPart<'_>) -> bool;
+
 /// Returns the parts of a message that a server does not take.
-pub(crate) fn refused_parts(message: &UserMessage, accepted: &AcceptedParts) -> Vec<PartProblem> {
+pub(crate) fn refused_parts(
+    message: &UserMessage,
+    accepted: &AcceptedParts,
+    has_form: FormCheck,
+) -> Vec<PartProblem> {
     let mut problems = Vec::new();
     for (position, part) in message.parts().iter().enumerate() {
-        if let Err(refusal) = read_part(part, accepted) {
+        if let Some(refusal) = refusal_of(part, accepted, has_form) {
             let origin = PartOrigin::of(part);
             problems.push(PartProblem {
                 position,
@@ -402,6 +421,58 @@ pub(crate) fn refused_parts(message: &UserMessage, accepted: &AcceptedParts) -> 
         }
     }
     problems
+}
+
+fn refusal_of(
+    part: &Content,
+    accepted: &AcceptedParts,
+    has_form: FormCheck,
+) -> Option<PartRefusal> {
+    let refusal = match read_part(part, accepted) {
+        Ok(MessagePart::Media(media)) => return missing_form(&media, has_form),
+        Ok(_) => return None,
+        Err(refusal) => refusal,
+    };
+    // No setting helps where the API has no form for a URL.
+    if matches!(refusal, PartRefusal::Url { .. })
+        && let Some(missing) = media_by_url(part).and_then(|media| missing_form(&media, has_form))
+    {
+        return Some(missing);
+    }
+    Some(refusal)
+}
+
+fn media_by_url(part: &Content) -> Option<MediaPart<'_>> {
+    match part {
+        Content::Resource {
+            uri,
+            mime_type: Some(mime_type),
+            name,
+            ..
+        } => Some(MediaPart::new(
+            mime_type,
+            MediaSource::Url(uri),
+            name.as_deref(),
+        )),
+        _ => None,
+    }
+}
+
+/// Returns the problem of a part for which a provider's API has no form.
+fn missing_form(media: &MediaPart<'_>, has_form: FormCheck) -> Option<PartRefusal> {
+    let kind = media.kind;
+    // The form is the same for any bytes, and these need not be copied.
+    let bytes = MediaPart {
+        source: MediaSource::Base64(""),
+        ..media.clone()
+    };
+    let takes_bytes = has_form(&bytes);
+    match media.source {
+        MediaSource::Base64(_) if takes_bytes => None,
+        MediaSource::Url(_) if has_form(media) => None,
+        MediaSource::Url(_) if takes_bytes => Some(PartRefusal::NoUrlForm { kind }),
+        _ => Some(PartRefusal::NoForm { kind }),
+    }
 }
 
 /// Returns the position of the message of the user that the model has not read yet. The

@@ -51,6 +51,11 @@ pub(crate) fn write_media<F: PartForm>(media: &MediaPart<'_>) -> Option<Value> {
     }
 }
 
+/// Returns true if there is a form for a part.
+pub(crate) fn has_form<F: PartForm>(media: &MediaPart<'_>) -> bool {
+    write_media::<F>(media).is_some()
+}
+
 /// A part of a message in a provider's form.
 enum WrittenPart {
     Text(String),

@@ -8,6 +8,7 @@ use crate::accepted_parts::AcceptedParts;
 use crate::codec::{CallIds, MessageReader, ToolAnswer};
 use crate::declared_tool::DeclaredTool;
 use crate::hosts::{Host, HostRules, KnownHost};
+use crate::message_parts::FormCheck;
 use crate::prompt_cache::PromptCache;
 use crate::request::Request;
 use crate::schema::rules::{PropertyNames, SchemaForm, WholeSchema};
@@ -141,6 +142,8 @@ pub(crate) struct MessageForm {
     pub(crate) encode: fn(&[ToolAnswer<'_>], &CallIds) -> Value,
     /// Writes the body of a request, or the message that sets up a session.
     pub(crate) request: fn(&Request<'_>, &Host) -> Value,
+    /// Returns true if a message of the user has a form for a part. Others cannot be sent.
+    pub(crate) has_form: FormCheck,
 }
 
 /// The form of a request's `tools`.

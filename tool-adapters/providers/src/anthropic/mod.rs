@@ -29,6 +29,7 @@ use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE, PDF, WEB_IMA
 use crate::anthropic::read::AnthropicReader;
 use crate::anthropic::write::AnthropicTurns;
 use crate::declared_tool::{DeclaredTool, ObjectText};
+use crate::part_form::has_form;
 use crate::prompt_cache::{PromptCache, mark_anthropic};
 use crate::schema::rules::PropertyNames;
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
@@ -88,6 +89,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             reader: || Box::<AnthropicReader>::default(),
             encode: turns::encode::<AnthropicTurns>,
             request: write::request,
+            has_form: has_form::<AnthropicTurns>,
         },
     )
 };

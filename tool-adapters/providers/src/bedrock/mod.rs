@@ -23,6 +23,7 @@ use crate::accepted_parts::{AcceptedMedia, AcceptedParts, DOCX, MEGABYTE, WEB_IM
 use crate::anthropic;
 use crate::bedrock::read::ConverseReader;
 use crate::declared_tool::{DeclaredTool, ObjectText};
+use crate::part_form::has_form;
 use crate::prompt_cache::{PromptCache, mark_bedrock};
 use crate::schema::rules::PropertyNames;
 use crate::setting_places::{Setting, SettingPlace};
@@ -113,6 +114,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             reader: || Box::<ConverseReader>::default(),
             encode: write::encode,
             request: write::request,
+            has_form: has_form::<write::ConverseTurns>,
         },
     )
 };

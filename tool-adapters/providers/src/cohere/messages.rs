@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use tool_core::Content;
 use tool_core::call::ModelResult;
 
-struct CohereMessages;
+pub(crate) struct CohereMessages;
 
 /// Writes one message for each result, and one with their images.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {

@@ -18,6 +18,7 @@ mod tests;
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE, WEB, WEB_IMAGES};
 use crate::anthropic;
 use crate::cohere::read::CohereReader;
+use crate::part_form::has_form;
 use crate::setting_places::{Setting, SettingPlace};
 use crate::spec::{
     Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server, segments,
@@ -72,6 +73,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             reader: || Box::<CohereReader>::default(),
             encode: messages::encode,
             request: messages::request,
+            has_form: has_form::<messages::CohereMessages>,
         },
     )
 };

@@ -31,6 +31,7 @@ mod tests;
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE};
 use crate::gemini::read::GeminiReader;
 use crate::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
+use crate::part_form::has_form;
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
     DeclaredKinds, Endpoint, HttpEndpoint, MessageForm, ModelUrls, ProviderNames, ProviderSpec,
@@ -125,6 +126,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             reader: || Box::<GeminiReader>::default(),
             encode: write::encode,
             request: write::request,
+            has_form: has_form::<write::GeminiTurns>,
         },
     )
 };

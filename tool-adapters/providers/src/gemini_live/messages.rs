@@ -368,7 +368,7 @@ fn result_note(
 
 /// The parts of a message during a session. Newer models refuse a `clientContent` then, so that
 /// images and sounds go the way of video and speech.
-struct RealtimeInput;
+pub(crate) struct RealtimeInput;
 
 impl PartForm for RealtimeInput {
     fn text(text: &str) -> Value {

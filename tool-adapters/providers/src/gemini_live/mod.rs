@@ -23,6 +23,7 @@ mod tests;
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::gemini;
 use crate::gemini_live::messages::{GeminiLiveMessages, LiveReader};
+use crate::part_form::has_form;
 use crate::spec::{
     Endpoint, LiveEndpoint, MessageForm, ProviderNames, ProviderSpec, Server, ToolListForm,
 };
@@ -47,6 +48,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             reader: || Box::<LiveReader>::default(),
             encode: messages::encode,
             request: messages::request,
+            has_form: has_form::<messages::RealtimeInput>,
         },
     )
 };

@@ -31,6 +31,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             reader: || Box::<McpReader>::default(),
             encode: messages::encode,
             request: messages::request,
+            has_form: |_| false,
         },
     )
 };

@@ -9,6 +9,7 @@ mod tests;
 use crate::hosts::HostRules;
 use crate::mistral::accepted::ACCEPTED;
 use crate::openai_chat;
+use crate::part_form::has_form;
 use crate::setting_places;
 use crate::spec::{MessageForm, ModelUrls, ProviderNames, ProviderSpec, Server};
 use crate::structured::{AnswerForm, StructuredOutput};
@@ -23,6 +24,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     messages: MessageForm {
         encode: write::encode,
         request: write::request,
+        has_form: has_form::<write::MistralMessages>,
         ..openai_chat::MESSAGES
     },
     host_rules: HostRules::MISTRAL,

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use tool_core::call::ModelResult;
 
-struct MistralMessages;
+pub(crate) struct MistralMessages;
 
 /// Writes one message for each result, and one with their files.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {

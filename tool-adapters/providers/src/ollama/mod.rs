@@ -21,6 +21,7 @@ mod tests;
 
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::ollama::read::OllamaReader;
+use crate::part_form::has_form;
 use crate::schema::rules::{SchemaForm, SchemaSubset, TypeSet};
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
@@ -66,6 +67,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             reader: || Box::<OllamaReader>::default(),
             encode: messages::encode,
             request: messages::request,
+            has_form: has_form::<messages::OllamaMessages>,
         },
     )
 };

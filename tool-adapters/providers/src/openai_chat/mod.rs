@@ -16,6 +16,7 @@ use crate::hosts::KnownHost;
 use crate::openai_chat::known_hosts::KNOWN_HOSTS;
 use crate::openai_chat::messages::ChatReader;
 use crate::openai_chat::strict::STRICT;
+use crate::part_form::has_form;
 use crate::prompt_cache::PromptCache;
 use crate::setting_places;
 use crate::spec::{
@@ -84,6 +85,7 @@ pub(crate) const MESSAGES: MessageForm = MessageForm {
     reader: || Box::<ChatReader>::default(),
     encode: write::encode,
     request: write::request,
+    has_form: has_form::<write::ChatMessages>,
 };
 
 /// The form for structured output, which other servers have too.

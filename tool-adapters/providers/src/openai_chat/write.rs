@@ -20,7 +20,7 @@ const NO_REASONING: &str = " ";
 /// The signature of a call that no model of Google's made, in its OpenAI form.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
-struct ChatMessages;
+pub(crate) struct ChatMessages;
 
 /// Writes one message for each result, and one with their files.
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {

@@ -217,7 +217,7 @@ fn create(item: Value) -> Value {
     json!({"type": "conversation.item.create", "item": item})
 }
 
-struct RealtimeParts;
+pub(crate) struct RealtimeParts;
 
 impl PartForm for RealtimeParts {
     fn text(text: &str) -> Value {

@@ -8,6 +8,7 @@ mod tests;
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::openai_chat::OPENAI;
 use crate::openai_realtime::messages::{RealtimeMessages, RealtimeReader};
+use crate::part_form::has_form;
 use crate::spec::{Endpoint, LiveEndpoint, MessageForm, ProviderNames, ProviderSpec, Server};
 
 /// The facts of Realtime.
@@ -27,6 +28,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             reader: || Box::<RealtimeReader>::default(),
             encode: messages::encode,
             request: messages::request,
+            has_form: has_form::<messages::RealtimeParts>,
         },
     )
 };

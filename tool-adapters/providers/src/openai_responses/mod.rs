@@ -16,6 +16,7 @@ use crate::hosts::HostRules;
 use crate::openai_chat::strict::STRICT;
 use crate::openai_chat::{self, OPENAI};
 use crate::openai_responses::read::ResponsesReader;
+use crate::part_form::has_form;
 use crate::prompt_cache::PromptCache;
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
@@ -67,6 +68,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             reader: || Box::<ResponsesReader>::default(),
             encode: write::encode,
             request: write::request,
+            has_form: has_form::<write::ResponsesInput>,
         },
     )
 };

@@ -16,7 +16,7 @@ use tool_core::ToolCall;
 use tool_core::call::ModelResult;
 use tool_core::session::Message;
 
-struct ResponsesInput;
+pub(crate) struct ResponsesInput;
 
 impl PartForm for ResponsesInput {
     fn text(text: &str) -> Value {

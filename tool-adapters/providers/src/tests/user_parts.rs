@@ -381,11 +381,11 @@ fn an_error_names_every_part_the_server_and_what_to_do() {
     let error = error.expect_err("URLs are refused").to_string();
     assert_eq!(
         error,
-        "`bedrock` does not take part 3 of the message (image/jpeg by URL): it loads no URLs of images; load the image yourself \
-         and send its bytes, or set `accept_parts` if the server may load them; nor part 5 of the message (audio/pcm;rate=24000): \
+        "`bedrock` does not take part 3 of the message (image/jpeg by URL): its API has no form for URLs of images; load the image \
+         yourself and send its bytes; nor part 5 of the message (audio/pcm;rate=24000): \
          it takes sounds of the type `audio/wav` or `audio/mpeg` or `audio/aac` or `audio/ogg` or `audio/opus` or `audio/flac` or \
-         `audio/mp4` or `audio/webm`; convert it; nor part 8 of the message (application/pdf by URL): it loads no URLs of \
-         documents; load the document yourself and send its bytes, or set `accept_parts` if the server may load them"
+         `audio/mp4` or `audio/webm`; convert it; nor part 8 of the message (application/pdf by URL): its API has no form \
+         for URLs of documents; load the document yourself and send its bytes"
     );
 }
 
@@ -450,4 +450,73 @@ fn an_older_part_does_not_stop_a_conversation() {
     // Another model has heard it.
     let answered = [sound(), assistant("A bell.", &[], None)];
     assert_eq!(host.check_history(&answered), Ok(()));
+}
+
+/// Every kind, from bytes and by URL.
+const ALL_KINDS: AcceptedParts = AcceptedParts {
+    images: AcceptedMedia::bytes(&["image/png"]).or_urls(&["https"]),
+    sounds: AcceptedMedia::bytes(&["audio/wav"]).or_urls(&["https"]),
+    videos: AcceptedMedia::bytes(&["video/mp4"]).or_urls(&["https"]),
+    documents: AcceptedMedia::bytes(&["application/pdf", "application/zip"]).or_urls(&["https"]),
+};
+
+/// Returns what a provider gets of a message: in a request, or during a live session.
+fn sent(provider: Provider, host: &Host, message: &UserMessage) -> Value {
+    match provider.spec().endpoint {
+        Endpoint::WebSocket(live) => {
+            let sent = live.messages.user(message, host.accepted_parts());
+            sent.messages.into()
+        }
+        _ => written(provider, host, &[Message::User(message.clone())]),
+    }
+}
+
+// M14
+#[test]
+fn a_part_that_is_not_refused_is_in_the_request() {
+    for provider in providers() {
+        let host = Host::of(provider).accept_parts(ALL_KINDS);
+        for part in accepted_parts(&ALL_KINDS) {
+            let message = UserMessage::from(part);
+            let text = sent(provider, &host, &message).to_string();
+            let is_sent = text.contains(DATA);
+            let is_taken = host.check_message(&message).is_ok();
+            assert_eq!(is_taken, is_sent, "{provider}: {message:?} in {text}");
+        }
+    }
+}
+
+// M14
+#[test]
+fn a_setting_is_advised_only_where_it_helps() {
+    for provider in providers() {
+        let host = Host::of(provider);
+        for part in accepted_parts(&ALL_KINDS) {
+            let message = UserMessage::from(part);
+            let Err(refused) = host.check_message(&message) else {
+                continue;
+            };
+            let is_advised = refused.to_string().contains("accept_parts");
+            let wider = host.clone().accept_parts(ALL_KINDS);
+            let helps = wider.check_message(&message).is_ok();
+            assert!(helps || !is_advised, "{provider}: {refused}");
+        }
+    }
+}
+
+// M14
+#[test]
+fn a_part_without_a_form_is_refused_by_its_reason() {
+    let refusal = |provider, part| {
+        let host = Host::of(provider).accept_parts(ALL_KINDS);
+        let refused = host.check_message(&UserMessage::from(part));
+        refused.expect_err("has no form").to_string()
+    };
+    let by_url = refusal(
+        Provider::Bedrock,
+        file("https://example.com/a.png", "image/png", None),
+    );
+    assert!(by_url.ends_with("send its bytes"), "{by_url}");
+    let video = refusal(Provider::OpenAiChat, from_bytes("video/mp4"));
+    assert!(video.contains("no form for videos"), "{video}");
 }
