@@ -16,6 +16,15 @@ use tool_core::ToolCall;
 use tool_core::call::ModelResult;
 use tool_core::session::Message;
 
+/// The kinds of calls that a client answers, but for functions and tools of free text. The server
+/// refuses each later request with one of them and without its output.
+const CLIENT_CALLS: [&str; 4] = [
+    "computer_call",
+    "shell_call",
+    "local_shell_call",
+    "apply_patch_call",
+];
+
 pub(crate) struct ResponsesInput;
 
 impl PartForm for ResponsesInput {
@@ -148,7 +157,7 @@ impl<'a> InputWriter<'a> {
         let is_kept = items
             .iter()
             .zip(&paired)
-            .map(|(item, call)| call.is_some() || self.keeps(item));
+            .map(|(item, call)| call.is_some() || self.keeps(item, items));
         let mut is_kept = is_kept.collect::<Vec<_>>();
         let loses_reasoning = drop_lone_reasoning(items, &mut is_kept);
         for (place, item) in items.iter().enumerate() {
@@ -184,12 +193,16 @@ impl<'a> InputWriter<'a> {
         name == call.name() || name == self.request.declarations.written_name(call.name())
     }
 
-    /// Returns true for an item without a call of the history that the server takes back.
-    fn keeps(&self, item: &Value) -> bool {
+    /// Returns true for an item without a call of the history that the server takes back. `items` are
+    /// all of its step.
+    fn keeps(&self, item: &Value, items: &[Value]) -> bool {
         match text_member(item, "type") {
             "function_call" => has_output(item),
             CUSTOM_CALL => has_output(item) || !self.is_own_custom_tool(text_member(item, "name")),
             "message" => has_text(item),
+            kind if CLIENT_CALLS.contains(&kind) => {
+                items.iter().any(|output| is_output(output, item))
+            }
             // A provider that does not store the response knows reasoning by its encrypted content
             // only.
             "reasoning" => {
@@ -293,6 +306,14 @@ fn drop_lone_reasoning(items: &[Value], is_kept: &mut [bool]) -> Vec<bool> {
 
 fn has_output(item: &Value) -> bool {
     item.get("output").is_some_and(|output| !output.is_null())
+}
+
+/// Returns true for the item with the output of a call.
+fn is_output(item: &Value, call: &Value) -> bool {
+    let kind = text_member(item, "type").strip_suffix("_output");
+    // The output of a local shell has the call's id as its own.
+    let ids = ["call_id", "id"].map(|name| text_member(item, name));
+    kind == Some(text_member(call, "type")) && ids.contains(&text_member(call, "call_id"))
 }
 
 /// Returns true for a message that says something.

@@ -4,7 +4,7 @@ use crate::Provider::OpenAiResponses;
 use crate::tests::streams::{asked, encoded, history, nothing};
 use expect_test::expect;
 use serde_json::{Value, json};
-use tool_core::session::{RawTurn, ToolChoice};
+use tool_core::session::{Message, RawTurn, ToolChoice};
 
 // L18, R-C1
 #[test]
@@ -90,4 +90,57 @@ fn thoughts_neither_stored_nor_encrypted_are_left_out() {
         json!({"store": false}),
     );
     assert!(!asked.contains("rs_1") && asked.contains("rs_2"), "{asked}");
+}
+
+/// The kinds of calls that a client answers, but for functions.
+const CLIENT_CALLS: [&str; 4] = [
+    "computer_call",
+    "shell_call",
+    "local_shell_call",
+    "apply_patch_call",
+];
+
+/// Writes a step with a thought, an item and a message.
+fn asked_with(further: Value) -> String {
+    let thought = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAA"});
+    let Value::Array(further) = further else {
+        panic!("items")
+    };
+    let mut items = vec![thought];
+    items.extend(further);
+    let mut history = history(None);
+    history.push(Message::Assistant {
+        text: Some("Done.".into()),
+        calls: Vec::new(),
+        native: Some(native(items.into())),
+    });
+    history.push(Message::user("Go on."));
+    asked(OpenAiResponses, &history, ToolChoice::Auto, nothing())
+}
+
+#[test]
+fn a_clients_call_without_an_output_stays_behind() {
+    for kind in CLIENT_CALLS {
+        let call = json!({"type": kind, "id": "x_1", "call_id": "canary", "status": "completed"});
+        let asked = asked_with(json!([call]));
+        assert!(!asked.contains("canary"), "{kind}: {asked}");
+    }
+}
+
+#[test]
+fn the_thought_before_a_call_left_out_stays_behind() {
+    let call = json!({"type": "shell_call", "id": "x_1", "call_id": "canary"});
+    let asked = asked_with(json!([call]));
+    assert!(!asked.contains("rs_1"), "{asked}");
+}
+
+#[test]
+fn a_clients_call_with_its_output_goes_back() {
+    for kind in CLIENT_CALLS {
+        let call = json!({"type": kind, "id": "x_1", "call_id": "canary"});
+        let output = json!({"type": format!("{kind}_output"), "call_id": "canary", "output": []});
+        let asked = asked_with(json!([call, output]));
+        assert_eq!(asked.matches("canary").count(), 2, "{kind}: {asked}");
+        assert!(asked.contains("rs_1"), "{kind}: {asked}");
+    }
 }
