@@ -18,6 +18,9 @@ const TEXTS: [&str; 8] = [
 /// The members by which two items of a list are one item in pieces.
 const IDENTITIES: [&str; 3] = ["index", "id", "type"];
 
+/// The member that ends a thought, in a piece of its own.
+const SIGNATURE: &str = "signature";
+
 /// The members of a message, put together from its pieces.
 #[derive(Debug, Default)]
 pub(crate) struct MessageMembers(Map<String, Value>);
@@ -106,8 +109,13 @@ fn is_same_item(item: &Value, piece: &Value) -> bool {
         (Some(_), None) => *name == "id",
         (None, theirs) => theirs.is_none(),
     };
-    // A list of items without an identity is a list of whole items.
-    IDENTITIES.iter().any(|name| piece.contains_key(*name)) && IDENTITIES.iter().all(agrees)
+    // Citations and images of one type are whole items. So are items without an identity.
+    let is_named = ["index", "id"]
+        .iter()
+        .any(|name| piece.get(*name).is_some_and(|value| !value.is_null()));
+    let grows = piece.contains_key("type")
+        && (piece.contains_key(SIGNATURE) || TEXTS.iter().any(|name| piece.contains_key(*name)));
+    (is_named || grows) && IDENTITIES.iter().all(agrees)
 }
 
 #[cfg(test)]
@@ -161,6 +169,40 @@ mod tests {
             ("notes", json!([{"a": 1}, 5])),
         ];
         assert_eq!(joined(&pieces), json!({"notes": [{"a": 1}, {"a": 1}, 5]}));
+    }
+
+    #[test]
+    fn whole_items_of_one_type_stay_apart() {
+        let citation = |url: &str| json!([{"type": "url_citation", "url_citation": {"url": url}}]);
+        let pieces = ["https://a.example", "https://b.example"];
+        let [one, other] = pieces.map(|url| citation(url)[0].clone());
+        assert_eq!(
+            joined(&pieces.map(|url| ("annotations", citation(url)))),
+            json!({"annotations": [one, other]})
+        );
+    }
+
+    // M4
+    #[test]
+    fn texts_of_one_type_are_one_text() {
+        let text = |text: &str| json!([{"type": "text", "text": text}]);
+        let pieces = [text("I "), text("think")].map(|piece| ("content", piece));
+        assert_eq!(
+            joined(&pieces),
+            json!({"content": [{"type": "text", "text": "I think"}]})
+        );
+    }
+
+    // M4
+    #[test]
+    fn a_signature_belongs_to_the_thought_before_it() {
+        let thought = json!([{"type": "thinking", "thinking": "Hm."}]);
+        let signature = json!([{"type": "thinking", "signature": "c2ln"}]);
+        let pieces = [thought, signature].map(|piece| ("content", piece));
+        assert_eq!(
+            joined(&pieces),
+            json!({"content": [{"type": "thinking", "thinking": "Hm.", "signature": "c2ln"}]})
+        );
     }
 
     #[test]

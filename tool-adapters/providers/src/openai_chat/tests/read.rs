@@ -3,8 +3,10 @@
 use crate::Provider::OpenAiChat;
 use crate::event::{Event, Finish, ProtocolError};
 use crate::openai_chat::tests::{delta, end, stream};
+use crate::tests::fixtures::items as items_of;
 use crate::tests::streams::{calls, events, read, sse, summary};
 use expect_test::expect;
+use serde_json::{Value, json};
 
 #[test]
 fn a_stream_of_text_and_parallel_calls_is_read() {
@@ -304,6 +306,28 @@ fn an_event_that_cannot_be_read_leaves_nothing_that_runs() {
             summary(&events).contains("event 2 of the answer"),
             "{broken}: {}",
             summary(&events)
+        );
+    }
+}
+
+// M4
+#[test]
+fn annotations_of_a_stream_are_those_of_the_whole() {
+    let citation = |url: &str| json!({"type": "url_citation", "url_citation": {"url": url}});
+    let image = |url: &str| json!({"type": "image_url", "image_url": {"url": url}});
+    let both = |form: fn(&str) -> Value| [form("https://a.example"), form("https://b.example")];
+    for (member, items) in [("annotations", both(citation)), ("images", both(image))] {
+        let pieces = items
+            .each_ref()
+            .map(|item| json!({member: [item]}).to_string());
+        let streamed = stream(&pieces.each_ref().map(String::as_str), "stop");
+        let message = json!({"role": "assistant", "content": null, member: items});
+        let whole = json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]});
+        let items_of = |answer: &str| items_of(&events(OpenAiChat, [answer.as_bytes()]));
+        assert_eq!(
+            items_of(&streamed),
+            items_of(&whole.to_string()),
+            "{member}"
         );
     }
 }
