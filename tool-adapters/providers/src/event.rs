@@ -102,6 +102,10 @@ pub enum Event {
     /// the events before are not an answer.
     Finished(Finish),
     /// An event that the protocol does not know and that has no part of the answer, as it came.
+    ///
+    /// The sources of an answer also come so, under the name that the provider gives them:
+    /// `groundingMetadata`, `urlContextMetadata` and `citationMetadata` from Gemini, `citations` and
+    /// `search_results` from servers of Chat Completions.
     Unknown(Value),
     /// An error in the stream. Reading goes on, so that you see what else the message has. If the
     /// error is a loss ([`ProtocolError::is_loss`]), the message has no calls and no end.

@@ -15,6 +15,7 @@
 
 pub(crate) mod accepted_parts;
 pub(crate) mod answer_gate;
+pub(crate) mod answer_sources;
 pub mod anthropic;
 pub(crate) mod bedrock;
 pub(crate) mod chat_steps;

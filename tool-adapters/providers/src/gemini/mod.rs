@@ -11,7 +11,7 @@
 //!   form is an error.
 //! - A finish that Google does not list as a complete or withheld answer is an error with the
 //!   reason as its code. A prompt that was blocked is a withheld answer, and the feedback comes as
-//!   `Event::Unknown`.
+//!   `Event::Unknown`. So do the sources of an answer, such as `groundingMetadata`.
 //! - Chunks have no numbers: one that is missing leaves no trace, unless it is the last. A call
 //!   that comes again runs once: it has the id, or its chunk repeats the parts before.
 //! - Pieces of calls (`partialArgs`) belong to the open call with their id, or else to the one

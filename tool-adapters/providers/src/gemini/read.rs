@@ -1,5 +1,6 @@
 //! The reader of answers and chunks, and the members that it reads.
 
+use crate::answer_sources::AnswerSources;
 use crate::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::event::{Event, Finish, ProtocolError, malformed};
 use crate::gemini::parts::PartReader;
@@ -19,6 +20,7 @@ pub(crate) struct GeminiReader {
     origin: ResponseOrigin,
     begun: bool,
     parts: PartReader,
+    sources: AnswerSources,
     /// True if the provider has reported the error that ends the stream.
     failed: bool,
     /// True if the prompt was blocked.
@@ -42,6 +44,7 @@ impl Default for GeminiReader {
             origin: ResponseOrigin::default(),
             begun: false,
             parts: PartReader::new(PartItems::All),
+            sources: AnswerSources::default(),
             failed: false,
             is_blocked: false,
             end: None,
@@ -186,6 +189,13 @@ impl GeminiReader {
         sink: &mut EventSink<'_>,
     ) -> Result<(), ProtocolError> {
         let read = self.parts.read(&candidate.content, sink);
+        for (name, member) in [
+            ("groundingMetadata", candidate.grounding_metadata),
+            ("urlContextMetadata", candidate.url_context_metadata),
+            ("citationMetadata", candidate.citation_metadata),
+        ] {
+            self.sources.emit(name, member, sink);
+        }
         let reason = candidate.finish_reason.as_str();
         // The default of the enum is not a reason.
         let is_default = reason == UNSPECIFIED && self.end.is_some();
@@ -332,6 +342,9 @@ json_objects! {
         pub(crate) content: Content<'a>,
         pub(crate) finish_reason: LenientText<'a> = "finishReason" | "finish_reason",
         pub(crate) finish_message: LenientText<'a> = "finishMessage" | "finish_message",
+        grounding_metadata: RawJson<'a> = "groundingMetadata" | "grounding_metadata",
+        url_context_metadata: RawJson<'a> = "urlContextMetadata" | "url_context_metadata",
+        citation_metadata: RawJson<'a> = "citationMetadata" | "citation_metadata",
         ..others: OtherMembers<'a>,
     }
 

@@ -1,6 +1,7 @@
 //! The reader of answers and chunks, and the members that it reads.
 #![allow(clippy::struct_field_names)] // The names are the providers'.
 
+use crate::answer_sources::AnswerSources;
 use crate::codec::{EventSink, MessageReader, ResponseOrigin};
 use crate::event::{Finish, ProtocolError, malformed};
 use crate::json_reader::{OtherMembers, json_objects};
@@ -28,6 +29,7 @@ pub(crate) struct ChatReader {
     content: StreamedContent,
     /// The members of the message that are neither its text nor its calls.
     members: MessageMembers,
+    sources: AnswerSources,
     origin: ResponseOrigin,
     begun: bool,
     /// True once a delta has brought a call: a whole message beside or after it has the same one.
@@ -158,6 +160,9 @@ impl ChatReader {
             self.origin
                 .emit(answer.id.as_str(), answer.model.as_str(), sink);
         }
+        self.sources.emit("citations", answer.citations, sink);
+        self.sources
+            .emit("search_results", answer.search_results, sink);
         let mut is_whole = false;
         for choice in choices.iter().filter(is_first) {
             is_whole |= self.read_choice(choice, text, sink);
@@ -540,6 +545,9 @@ json_objects! {
         x_groq: LenientObject<GroqMembers>,
         service_tier: ServiceTier,
         pub(crate) error: RawJson<'a>,
+        /// The sources at xAI and Perplexity.
+        citations: RawJson<'a>,
+        search_results: RawJson<'a>,
         object: LenientText<'a>,
         /// Noise against guesses by size.
         obfuscation: RawJson<'a>,

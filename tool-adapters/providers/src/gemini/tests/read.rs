@@ -884,3 +884,58 @@ fn what_was_used_is_counted_with_thoughts_and_tools() {
         })
     );
 }
+
+fn unknown(events: &[Event]) -> Vec<Value> {
+    let unknown = events.iter().filter_map(|event| match event {
+        Event::Unknown(value) => Some(value.clone()),
+        _ => None,
+    });
+    unknown.collect()
+}
+
+/// The members of a candidate that name its sources.
+fn sources() -> [Value; 3] {
+    [
+        json!({"groundingMetadata": {"webSearchQueries": ["q"], "groundingChunks": [{"web": {"uri": "u"}}]}}),
+        json!({"urlContextMetadata": {"urlMetadata": [{"retrievedUrl": "u"}]}}),
+        json!({"citationMetadata": {"citationSources": [{"uri": "u"}]}}),
+    ]
+}
+
+/// A chunk with the sources of its text.
+fn grounded(text: &str, reason: &str) -> Value {
+    let mut chunk = chunk(&json!([{"text": text}]), reason);
+    for source in sources() {
+        for (name, value) in source.as_object().expect("an object") {
+            chunk["candidates"][0][name] = value.clone();
+        }
+    }
+    chunk
+}
+
+#[test]
+fn the_sources_of_a_whole_answer_are_told() {
+    let events = read(Gemini, &grounded("A", "STOP").to_string());
+    assert_eq!(unknown(&events), sources());
+}
+
+#[test]
+fn the_sources_of_a_stream_are_told_once() {
+    let chunks = [grounded("A", ""), grounded("b", ""), grounded("c", "STOP")];
+    let events = read(Gemini, &sse(&chunks));
+    assert_eq!(unknown(&events), sources());
+}
+
+#[test]
+fn sources_that_change_are_told_again() {
+    let mut second = grounded("b", "STOP");
+    second["candidates"][0]["groundingMetadata"] = json!({"webSearchQueries": ["r"]});
+    let events = read(Gemini, &sse(&[grounded("A", ""), second]));
+    assert_eq!(unknown(&events).len(), 4);
+}
+
+#[test]
+fn sources_do_not_go_back() {
+    let events = read(Gemini, &grounded("A", "STOP").to_string());
+    assert_eq!(items(&events), [json!({"text": "A"})]);
+}

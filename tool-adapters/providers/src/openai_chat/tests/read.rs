@@ -331,3 +331,49 @@ fn annotations_of_a_stream_are_those_of_the_whole() {
         );
     }
 }
+
+/// The sources of an answer, as a search finds them.
+const SOURCES: &str = r#""citations":["https://a.example"],"search_results":[{"title":"A","url":"https://a.example"}]"#;
+
+fn told_sources(events: &[Event]) -> Vec<Value> {
+    let unknown = events.iter().filter_map(|event| match event {
+        Event::Unknown(value) => Some(value.clone()),
+        _ => None,
+    });
+    unknown.collect()
+}
+
+fn sources() -> [Value; 2] {
+    [
+        json!({"citations": ["https://a.example"]}),
+        json!({"search_results": [{"title": "A", "url": "https://a.example"}]}),
+    ]
+}
+
+#[test]
+fn sources_of_a_stream_are_told_once() {
+    let chunk = |text: &str, finish: &str| {
+        format!(
+            r#"{{"id":"c","choices":[{{"index":0,"delta":{{"content":"{text}"}},"finish_reason":{finish}}}],{SOURCES}}}"#
+        )
+    };
+    let chunks = [
+        chunk("A", "null"),
+        chunk("b", "null"),
+        chunk("c", r#""stop""#),
+    ];
+    let stream = sse(chunks.iter().map(String::as_str));
+    read(OpenAiChat, &stream);
+    let events = events(OpenAiChat, [stream.as_bytes()]);
+    assert_eq!(told_sources(&events), sources());
+    assert_eq!(items_of(&events), [json!(null); 0], "they do not go back");
+}
+
+#[test]
+fn sources_of_a_whole_answer_are_told() {
+    let answer = format!(
+        r#"{{"choices":[{{"index":0,"message":{{"content":"A"}},"finish_reason":"stop"}}],{SOURCES}}}"#
+    );
+    let events = events(OpenAiChat, [answer.as_bytes()]);
+    assert_eq!(told_sources(&events), sources());
+}
