@@ -289,10 +289,7 @@ fn read_resource<'a>(
     let (given_type, data) = embedded
         .split_once(";base64,")
         .ok_or(PartRefusal::InvalidBase64)?;
-    let given_type = match given_type {
-        "" => mime_type.unwrap_or_default(),
-        given_type => given_type,
-    };
+    let given_type = type_of_data(given_type, mime_type);
     let media = MediaPart::new(given_type, MediaSource::Base64(data), name);
     let refusal = match check_media(media, accepted) {
         Ok(media) => return Ok(MessagePart::Media(media)),
@@ -305,6 +302,14 @@ fn read_resource<'a>(
             text: Cow::Owned(text),
         })),
         None => Err(refusal),
+    }
+}
+
+/// Returns the type of the data in a URI: the given one if that of the URI tells nothing.
+fn type_of_data<'a>(of_uri: &'a str, given: Option<&'a str>) -> &'a str {
+    match canonical_type(of_uri).as_str() {
+        "" | "application/octet-stream" => given.unwrap_or(of_uri),
+        _ => of_uri,
     }
 }
 
@@ -626,8 +631,9 @@ impl<'a> PartOrigin<'a> {
             } => {
                 let embedded = uri.strip_prefix("data:");
                 let of_uri = embedded.and_then(|embedded| embedded.split([';', ',']).next());
+                let given = mime_type.as_deref();
                 Self {
-                    mime_type: mime_type.as_deref().or(of_uri),
+                    mime_type: of_uri.map_or(given, |of_uri| Some(type_of_data(of_uri, given))),
                     name: name.as_deref(),
                     is_url: embedded.is_none(),
                 }
@@ -761,6 +767,45 @@ mod tests {
     fn a_url_without_a_type_is_refused() {
         let found = refusal(url("https://example.com/a", None));
         assert_eq!(found, Some(PartRefusal::UnknownType));
+    }
+
+    #[test]
+    fn a_vague_type_of_a_data_url_gives_way_to_the_given_one() {
+        for vague in [
+            "",
+            "application/octet-stream",
+            "Application/Octet-Stream;a=b",
+        ] {
+            let part = url(
+                &format!("data:{vague};base64,AAAA"),
+                Some("application/pdf"),
+            );
+            assert_eq!(refusal(part), None, "{vague}");
+        }
+    }
+
+    #[test]
+    fn the_type_of_a_data_url_goes_before_the_given_one() {
+        let part = url("data:video/mp4;base64,AAAA", Some("application/pdf"));
+        let kind = PartKind::Video;
+        assert_eq!(refusal(part), Some(PartRefusal::Kind { kind }));
+    }
+
+    #[test]
+    fn an_error_names_the_type_that_was_judged() {
+        for (data_url, given, judged) in [
+            ("data:video/mp4;base64,AAAA", "application/pdf", "video/mp4"),
+            ("data:;base64,AAAA", "video/mp4", "video/mp4"),
+            (
+                "data:application/octet-stream;base64,AAAA",
+                "video/mp4",
+                "video/mp4",
+            ),
+        ] {
+            let part = url(data_url, Some(given));
+            let origin = PartOrigin::of(&part);
+            assert_eq!(origin.mime_type, Some(judged), "{data_url}");
+        }
     }
 
     #[test]

@@ -118,7 +118,8 @@ impl UserMessage {
 
     /// Adds an image, a sound or a file by its URL, with its MIME type. Providers that load URLs
     /// get the URL; for others it is an error. A `data:` URL of an image or a sound in base64
-    /// becomes a part with its bytes.
+    /// becomes a part with its bytes. Its own type counts, unless it has none or is
+    /// `application/octet-stream`.
     pub fn with_url(self, url: impl Into<String>, mime_type: impl Into<String>) -> Self {
         let part = part_of_url(url.into(), mime_type.into());
         self.with(part)
@@ -211,7 +212,8 @@ fn part_of_url(url: String, mime_type: String) -> Content {
     let embedded = url
         .strip_prefix("data:")
         .and_then(|data| data.split_once(";base64,"));
-    if let Some((kind, data)) = embedded {
+    if let Some((of_url, data)) = embedded {
+        let kind = if is_vague(of_url) { &mime_type } else { of_url };
         if kind.starts_with("image/") {
             return Content::image(data, kind);
         }
@@ -225,6 +227,12 @@ fn part_of_url(url: String, mime_type: String) -> Content {
         text: None,
         name: None,
     }
+}
+
+/// Returns true for a MIME type that tells nothing of the data.
+fn is_vague(mime_type: &str) -> bool {
+    let essence = mime_type.split(';').next().unwrap_or_default().trim();
+    essence.is_empty() || essence.eq_ignore_ascii_case("application/octet-stream")
 }
 
 impl From<&str> for UserMessage {
@@ -319,6 +327,19 @@ mod tests {
     fn a_data_url_of_an_image_is_an_image() {
         let message = UserMessage::default().with_url("data:image/png;base64,AA==", "image/png");
         assert_eq!(message.parts(), [Content::image("AA==", "image/png")]);
+    }
+
+    #[test]
+    fn a_data_url_of_a_vague_type_is_of_the_given_one() {
+        let vague = ["", "application/octet-stream"];
+        for url in vague.map(|vague| format!("data:{vague};base64,AA==")) {
+            let message = UserMessage::default().with_url(&url, "image/png");
+            assert_eq!(
+                message.parts(),
+                [Content::image("AA==", "image/png")],
+                "{url}"
+            );
+        }
     }
 
     #[test]
