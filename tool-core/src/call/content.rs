@@ -382,14 +382,22 @@ fn type_of_bytes(bytes: &[u8]) -> Option<&'static str> {
         (b"\0\0\x01\0", "image/x-icon"),
     ];
     /// The formats inside a container, by the letters after its size.
-    const INNER: [(&[u8], &[u8], &str); 8] = [
+    const INNER: [(&[u8], &[u8], &str); 16] = [
         (b"RIFF", b"WEBP", "image/webp"),
         (b"RIFF", b"WAVE", "audio/wav"),
         (b"FORM", b"AIFF", "audio/aiff"),
         (b"FORM", b"AIFC", "audio/aiff"),
         (b"ftyp", b"avif", "image/avif"),
         (b"ftyp", b"heic", "image/heic"),
+        (b"ftyp", b"heix", "image/heic"),
+        (b"ftyp", b"heim", "image/heic"),
+        (b"ftyp", b"heis", "image/heic"),
+        (b"ftyp", b"hevc", "image/heic"),
+        (b"ftyp", b"hevx", "image/heic"),
+        (b"ftyp", b"hevm", "image/heic"),
+        (b"ftyp", b"hevs", "image/heic"),
         (b"ftyp", b"mif1", "image/heif"),
+        (b"ftyp", b"msf1", "image/heif"),
         (b"ftyp", b"M4A ", "audio/mp4"),
     ];
     let starts = STARTS
@@ -436,6 +444,7 @@ fn type_of_extension(path: &Path) -> Option<&'static str> {
             "tif" | "tiff" => "image/tiff",
             "avif" => "image/avif",
             "heic" => "image/heic",
+            "heif" => "image/heif",
             "wav" => "audio/wav",
             "mp3" => "audio/mpeg",
             "ogg" | "oga" | "opus" => "audio/ogg",
@@ -443,6 +452,7 @@ fn type_of_extension(path: &Path) -> Option<&'static str> {
             "aac" => "audio/aac",
             "aif" | "aiff" => "audio/aiff",
             "m4a" => "audio/mp4",
+            "weba" => "audio/webm",
             "pdf" => "application/pdf",
             "docx" => "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
             "xlsx" => "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
@@ -450,9 +460,19 @@ fn type_of_extension(path: &Path) -> Option<&'static str> {
             "doc" => "application/msword",
             "xls" => "application/vnd.ms-excel",
             "ppt" => "application/vnd.ms-powerpoint",
+            "odt" => "application/vnd.oasis.opendocument.text",
+            "ods" => "application/vnd.oasis.opendocument.spreadsheet",
+            "odp" => "application/vnd.oasis.opendocument.presentation",
+            "odg" => "application/vnd.oasis.opendocument.graphics",
             "mp4" => "video/mp4",
             "mov" => "video/quicktime",
             "webm" => "video/webm",
+            "mkv" => "video/x-matroska",
+            "flv" => "video/x-flv",
+            "wmv" => "video/x-ms-wmv",
+            "3gp" => "video/3gpp",
+            "mpeg" | "mpg" => "video/mpeg",
+            "avi" => "video/x-msvideo",
             _ => return None,
         },
     )
@@ -522,6 +542,47 @@ mod tests {
         for (bytes, expected) in cases {
             let content = Content::from_bytes(bytes).expect("is known");
             assert_eq!(mime_type(&content), expected, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn every_brand_of_heic_is_known() {
+        for brand in [
+            "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs",
+        ] {
+            let bytes = [b"\0\0\0\x1cftyp", brand.as_bytes(), b"\xff"].concat();
+            let content = Content::from_bytes(bytes).expect("is known");
+            assert_eq!(mime_type(&content), "image/heic", "{brand}");
+        }
+    }
+
+    #[test]
+    fn every_brand_of_heif_is_known() {
+        for brand in ["mif1", "msf1"] {
+            let bytes = [b"\0\0\0\x1cftyp", brand.as_bytes(), b"\xff"].concat();
+            let content = Content::from_bytes(bytes).expect("is known");
+            assert_eq!(mime_type(&content), "image/heif", "{brand}");
+        }
+    }
+
+    #[tokio::test]
+    async fn files_of_each_kind_are_known_by_their_extension() {
+        for (name, expected) in [
+            ("a.heif", "image/heif"),
+            ("a.odt", "application/vnd.oasis.opendocument.text"),
+            ("a.ods", "application/vnd.oasis.opendocument.spreadsheet"),
+            ("a.odp", "application/vnd.oasis.opendocument.presentation"),
+            ("a.odg", "application/vnd.oasis.opendocument.graphics"),
+            ("a.mkv", "video/x-matroska"),
+            ("a.flv", "video/x-flv"),
+            ("a.wmv", "video/x-ms-wmv"),
+            ("a.3gp", "video/3gpp"),
+            ("a.mpeg", "video/mpeg"),
+            ("a.mpg", "video/mpeg"),
+            ("a.avi", "video/x-msvideo"),
+        ] {
+            let content = read(name, b"\xfe\xfe\x01").await.expect("is known");
+            assert_eq!(mime_type(&content), expected, "{name}");
         }
     }
 

@@ -2,7 +2,7 @@
 //! is in each provider's form in `golden/requests`.
 
 use crate::Provider;
-use crate::accepted_parts::{AcceptedMedia, AcceptedParts, PartKind, extension_of};
+use crate::accepted_parts::{AcceptedMedia, AcceptedParts, PartKind, canonical_type, extension_of};
 use crate::declarations::DeclareOptions;
 use crate::declare::declare_tools;
 use crate::hosts::Host;
@@ -519,4 +519,46 @@ fn a_part_without_a_form_is_refused_by_its_reason() {
     assert!(by_url.ends_with("send its bytes"), "{by_url}");
     let video = refusal(Provider::OpenAiChat, from_bytes("video/mp4"));
     assert!(video.contains("no form for videos"), "{video}");
+}
+
+/// The extensions of the files that users send.
+const EXTENSIONS: &[&str] = &[
+    "png", "jpg", "gif", "webp", "bmp", "heic", "heif", "wav", "mp3", "ogg", "flac", "aac", "aiff",
+    "m4a", "weba", "opus", "mp4", "mov", "webm", "mkv", "flv", "wmv", "3gp", "mpeg", "mpg", "avi",
+    "pdf", "docx", "xlsx", "pptx", "doc", "xls", "ppt", "odt", "ods", "odp", "rtf",
+];
+
+// M14
+#[test]
+fn every_accepted_type_has_an_extension() {
+    let uploaded = |extension: &&str| {
+        let name = format!("a.{extension}");
+        let message = UserMessage::default()
+            .with_upload(name, b"\xfe\xfe\x01")
+            .ok()?;
+        let parts = serde_json::to_value(message.parts()).expect("JSON");
+        Some(canonical_type(parts[0]["mimeType"].as_str()?))
+    };
+    let known = EXTENSIONS.iter().filter_map(uploaded).collect::<Vec<_>>();
+    // Texts are known by their bytes, as is Opus in its Ogg file. Samples of sound have no file.
+    let has_no_extension = |mime_type: &str| {
+        let is_text = matches!(
+            mime_type,
+            "application/json" | "application/xml" | "application/rtf"
+        );
+        let is_sound = matches!(mime_type, "audio/opus" | "audio/pcm");
+        mime_type.starts_with("text/") || is_text || is_sound
+    };
+    for provider in providers() {
+        let accepted = &provider.spec().accepted;
+        let types = PartKind::ALL
+            .into_iter()
+            .flat_map(|kind| accepted.of(kind).types);
+        for mime_type in types.filter(|mime_type| !has_no_extension(mime_type)) {
+            assert!(
+                known.iter().any(|known| known == mime_type),
+                "{provider}: {mime_type}"
+            );
+        }
+    }
 }
