@@ -5,7 +5,7 @@ use crate::http::exchange::{Endpoint, Exchange, Timeouts, client_builder, http_a
 use crate::http::failure::{RequestFailure, RetryAdvice};
 use crate::http::idempotency::IdempotencyKey;
 use crate::http::recording::Recording;
-use crate::http::refused_files::{RefusedFiles, without_files_before};
+use crate::http::refused_files::RefusedFiles;
 use crate::model_access::{ProviderModel, model_info};
 use reqwest::{Client, Method};
 use serde_json::Value;
@@ -372,8 +372,8 @@ impl ProviderModel<HttpTransport> {
             .clone()
     }
 
-    /// Asks the model, and once more without the files of earlier messages if the server refuses
-    /// the request.
+    /// Asks the model. If the server refuses the request, asks it again without the files of results,
+    /// and then without all files of earlier messages.
     async fn ask_with_files(
         &mut self,
         request: ModelRequest<'_>,
@@ -392,28 +392,30 @@ impl ProviderModel<HttpTransport> {
             Ok(step) => return Ok(step),
             Err(failure) => failure,
         };
-        // An answer of which a part was shown is not begun again.
-        if !failure.is_refused_request() || self.transport.has_shown_output {
+        if !failure.is_refused_request() {
             return Err(failure);
         }
-        let Some(messages) = self.transport.refused_files.suspects(request.history) else {
-            return Err(failure);
-        };
-
-        let history = without_files_before(messages, request.history);
-        let lighter = ModelRequest {
-            history: &history,
-            ..request
-        };
-        let step = match self.ask(lighter, structured, host, deadline).await {
-            Ok(step) => step,
-            // The files were not the reason.
-            Err(again) if again.is_refused_request() => return Err(failure),
-            Err(again) => return Err(again),
-        };
-        tracing::warn!(provider = %self.provider, error = %failure.error, "the server refused images or files of earlier messages; they are left out");
-        self.transport.refused_files.leave_out(messages);
-        Ok(step)
+        for files in self.transport.refused_files.suspects(request.history) {
+            // An answer of which a part was shown is not begun again.
+            if self.transport.has_shown_output {
+                break;
+            }
+            let history = files.of(request.history);
+            let lighter = ModelRequest {
+                history: &history,
+                ..request
+            };
+            let step = match self.ask(lighter, structured, host, deadline).await {
+                Ok(step) => step,
+                // These files were not the reason.
+                Err(again) if again.is_refused_request() => continue,
+                Err(again) => return Err(again),
+            };
+            tracing::warn!(provider = %self.provider, error = %failure.error, "the server refused images or files of earlier messages; they are left out");
+            self.transport.refused_files.leave_out(files);
+            return Ok(step);
+        }
+        Err(failure)
     }
 
     /// Writes a request. With `structured`, a typed answer is asked for in the provider's form.

@@ -9,69 +9,128 @@ use std::borrow::Cow;
 use tool_adapters_providers::{unread_message, without_files};
 use tool_core::session::Message;
 
-/// The messages whose files are left out of requests.
+/// The files that are left out of requests.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct RefusedFiles {
-    /// The number of messages, from the beginning of the history.
-    messages: usize,
+    left_out: LeftOutFiles,
     /// The number of messages of the last history.
     seen: usize,
+}
+
+/// Numbers of messages, from the beginning of a history, whose files are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOutFiles {
+    /// The messages whose files are left out, whoever has sent them.
+    all: usize,
+    /// The messages whose files are left out if they are results of tools.
+    results: usize,
 }
 
 impl RefusedFiles {
     /// Returns a history without the files that the server has refused.
     pub(crate) fn left_out_of<'h>(&self, history: &'h [Message]) -> Cow<'h, [Message]> {
-        without_files_before(self.messages, history)
+        self.left_out.of(history)
     }
 
-    /// Returns the number of messages whose files may be the reason for which the server has
-    /// refused a request. `None` if there is no file in them. The newest message of the user keeps
-    /// its own: the user learns that it was refused.
-    pub(crate) fn suspects(&self, history: &[Message]) -> Option<usize> {
+    /// Returns what to leave out of a request that the server has refused, in the order in which to
+    /// try it. Files of results come first: some models take images of the user only.
+    ///
+    /// The newest message of the user keeps its own files: the user learns that they were refused.
+    pub(crate) fn suspects(&self, history: &[Message]) -> Vec<LeftOutFiles> {
         let messages = unread_message(history).unwrap_or(history.len());
-        let suspects = history.get(self.messages..messages)?;
-        let has_files = suspects
-            .iter()
-            .any(|message| without_files(message).is_some());
-        has_files.then_some(messages)
+        let mut has_of_results = false;
+        let mut has_of_users = false;
+        for (position, message) in history.iter().enumerate().take(messages) {
+            if self.left_out.has(position, message) || without_files(message).is_none() {
+                continue;
+            }
+            match message {
+                Message::Result { .. } => has_of_results = true,
+                _ => has_of_users = true,
+            }
+        }
+
+        let of_results = LeftOutFiles {
+            results: messages,
+            ..self.left_out
+        };
+        let all = LeftOutFiles {
+            all: messages,
+            results: messages,
+        };
+        let mut suspects = Vec::new();
+        suspects.extend(has_of_results.then_some(of_results));
+        suspects.extend(has_of_users.then_some(all));
+        suspects
     }
 
-    /// Leaves out the files of the first messages from now on.
-    pub(crate) fn leave_out(&mut self, messages: usize) {
-        self.messages = messages;
+    /// Leaves out files from now on.
+    pub(crate) fn leave_out(&mut self, files: LeftOutFiles) {
+        self.left_out = files;
     }
 
     /// Begins anew with another history, or one that was cut: it is shorter than the one before.
     pub(crate) fn forget_other_history(&mut self, history: &[Message]) {
         if history.len() < self.seen {
-            self.messages = 0;
+            self.left_out = LeftOutFiles::default();
         }
         self.seen = history.len();
     }
 }
 
-/// Returns a history with notes in place of the files of its first messages.
-pub(crate) fn without_files_before(messages: usize, history: &[Message]) -> Cow<'_, [Message]> {
-    let first = history.get(..messages).unwrap_or(history);
-    let mut written = Cow::Borrowed(history);
-    for (position, message) in first.iter().enumerate() {
-        let Some(without) = without_files(message) else {
-            continue;
-        };
-        if let Some(message) = written.to_mut().get_mut(position) {
-            *message = without;
+impl LeftOutFiles {
+    /// Returns true if the files of a message are among these.
+    fn has(self, position: usize, message: &Message) -> bool {
+        match message {
+            Message::Result { .. } => position < self.results,
+            _ => position < self.all,
         }
     }
-    written
+
+    /// Returns a history with notes in place of these files.
+    pub(crate) fn of(self, history: &[Message]) -> Cow<'_, [Message]> {
+        let mut written = Cow::Borrowed(history);
+        for (position, message) in history.iter().enumerate() {
+            if !self.has(position, message) {
+                continue;
+            }
+            let Some(without) = without_files(message) else {
+                continue;
+            };
+            if let Some(message) = written.to_mut().get_mut(position) {
+                *message = without;
+            }
+        }
+        written
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tool_core::Content;
+    use tool_core::call::ModelResult;
     use tool_core::session::UserMessage;
 
     fn picture() -> Message {
         Message::user(UserMessage::default().image("aGk=", "image/png"))
+    }
+
+    /// Returns the result of a tool that has shown a picture.
+    fn shown() -> Message {
+        let parts = vec![Content::image("aGk=", "image/png")];
+        Message::Result {
+            call_id: "call_1".to_owned(),
+            tool: "show".to_owned(),
+            result: ModelResult {
+                text: serde_json::to_string(&parts).expect("JSON"),
+                is_error: false,
+                reply: true,
+                parts: true,
+                is_text: false,
+                goes_on: false,
+            },
+        }
     }
 
     fn answer() -> Message {
@@ -85,17 +144,41 @@ mod tests {
     #[test]
     fn the_newest_message_keeps_its_files() {
         let refused = RefusedFiles::default();
-        assert_eq!(refused.suspects(&[picture()]), None);
-        assert_eq!(refused.suspects(&[picture(), answer()]), Some(2));
-        assert_eq!(refused.suspects(&[picture(), picture()]), Some(1));
+        let all = |messages| LeftOutFiles {
+            all: messages,
+            results: messages,
+        };
+        assert_eq!(refused.suspects(&[picture()]), []);
+        assert_eq!(refused.suspects(&[picture(), answer()]), [all(2)]);
+        assert_eq!(refused.suspects(&[picture(), picture()]), [all(1)]);
+    }
+
+    #[test]
+    fn files_of_results_are_suspected_first() {
+        let refused = RefusedFiles::default();
+        let history = [picture(), answer(), shown()];
+        let results = LeftOutFiles { all: 0, results: 3 };
+        let all = LeftOutFiles { all: 3, results: 3 };
+        assert_eq!(refused.suspects(&history), [results, all]);
+        assert_eq!(refused.suspects(&[answer(), answer(), shown()]), [results]);
+    }
+
+    #[test]
+    fn files_of_the_user_are_suspected_after_those_of_results() {
+        let mut refused = RefusedFiles::default();
+        let history = [picture(), answer(), shown()];
+        let results = LeftOutFiles { all: 0, results: 3 };
+        refused.leave_out(results);
+        let all = LeftOutFiles { all: 3, results: 3 };
+        assert_eq!(refused.suspects(&history), [all]);
     }
 
     #[test]
     fn files_that_are_left_out_are_not_suspected_again() {
         let mut refused = RefusedFiles::default();
         let history = [picture(), Message::user("Go on.")];
-        refused.leave_out(1);
-        assert_eq!(refused.suspects(&history), None);
+        refused.leave_out(LeftOutFiles { all: 1, results: 1 });
+        assert_eq!(refused.suspects(&history), []);
         let without = refused.left_out_of(&history);
         assert_eq!(without[0], Message::user("[image image/png left out]"));
     }
@@ -105,10 +188,11 @@ mod tests {
         let mut refused = RefusedFiles::default();
         let history = [answer(), picture(), answer(), picture(), answer()];
         refused.forget_other_history(&history);
-        refused.leave_out(3);
+        let left_out = LeftOutFiles { all: 3, results: 3 };
+        refused.leave_out(left_out);
         refused.forget_other_history(&history);
-        assert_eq!(refused.messages, 3);
+        assert_eq!(refused.left_out, left_out);
         refused.forget_other_history(&history[1..]);
-        assert_eq!(refused.messages, 0);
+        assert_eq!(refused.left_out, LeftOutFiles::default());
     }
 }

@@ -3,7 +3,6 @@
 use crate::http::exchange::{Endpoint, Exchange, http_api};
 use crate::http::failure::RequestFailure;
 use crate::http::model::HttpModel;
-use crate::http::refused_files::without_files_before;
 use serde_json::Value;
 use tokio::time::{Instant, timeout_at};
 use tool_adapters_http::base_url::is_local;
@@ -95,20 +94,18 @@ impl HttpModel {
         if !failure.is_refused_request() {
             return Err(failure.error);
         }
-        let Some(messages) = refused.suspects(request.history) else {
-            return Err(failure.error);
-        };
-
         // A step would send the request again without the files of earlier messages.
-        let history = without_files_before(messages, request.history);
-        let lighter = ModelRequest {
-            history: &history,
-            ..request
-        };
-        let Ok(count) = self.count(lighter).await else {
-            return Err(failure.error);
-        };
-        Ok(count)
+        for files in refused.suspects(request.history) {
+            let history = files.of(request.history);
+            let lighter = ModelRequest {
+                history: &history,
+                ..request
+            };
+            if let Ok(count) = self.count(lighter).await {
+                return Ok(count);
+            }
+        }
+        Err(failure.error)
     }
 
     /// Counts the tokens of a request as it is.

@@ -10,8 +10,9 @@ use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::providers::AcceptedParts;
 use tool_adapters::transport::http::HttpModel;
+use tool_core::call::ModelResult;
 use tool_core::session::{History, Message, Reply, ReplyFinish, UserMessage};
-use tool_core::{Content, ErrorKind, ToolContext, tool};
+use tool_core::{Content, ErrorKind, ToolCall, ToolContext, tool};
 
 const DATA: &str = "aW1hZ2UgZGF0YQ==";
 
@@ -241,6 +242,91 @@ async fn an_image_of_a_tool_that_the_server_refuses_is_left_out() {
     let reply = agent.expect("opens").prompt("Show it.").await;
     assert_eq!(reply.error, None);
     assert_eq!(reply.text.as_deref(), Some("I cannot see it."));
+}
+
+/// The image of the user, and that of the tool `show`.
+const USERS: &str = "dGhlIHVzZXIncw==";
+
+/// A conversation in which a tool has shown an image after the user has, and the requests of its next prompt.
+async fn after_images_of_both(refuses: fn(&str) -> bool) -> (Vec<Request>, Reply) {
+    let server = Server::answering(move |request| {
+        let json = &[("content-type", "application/json")];
+        let body = request.body.to_string();
+        if refuses(&body) {
+            return Answer::new(400, json, r#"{"error": "this image is not supported"}"#);
+        }
+        let answer = json!({"message": {"role": "assistant", "content": "Yes."}, "done": true});
+        Answer::new(200, json, &answer.to_string())
+    })
+    .await;
+    let shown = vec![Content::image(DATA, "image/png")];
+    let result = ModelResult {
+        text: serde_json::to_string(&shown).expect("JSON"),
+        is_error: false,
+        reply: true,
+        parts: true,
+        is_text: false,
+        goes_on: false,
+    };
+    let mut history = History::new();
+    history.extend([
+        Message::user(UserMessage::new("Look.").image(USERS, "image/png")),
+        Message::Assistant {
+            text: None,
+            calls: vec![ToolCall::new("call_1", "show", "{}")],
+            native: None,
+        },
+        Message::Result {
+            call_id: "call_1".to_owned(),
+            tool: "show".to_owned(),
+            result,
+        },
+        Message::Assistant {
+            text: Some("I see.".to_owned()),
+            calls: Vec::new(),
+            native: None,
+        },
+    ]);
+    let model = HttpModel::new(Provider::Ollama, "the-model").base_url(&server.url);
+    let mut agent = AgentLoop::with_history(session().await.0, model.stream(false), history);
+    _ = agent.prompt("And?").await;
+    let reply = agent.prompt("Go on.").await;
+    (server.requests(), reply)
+}
+
+/// Returns which of the two images each request has.
+fn images_of(requests: &[Request]) -> Vec<[bool; 2]> {
+    let bodies = requests.iter().map(|request| request.body.to_string());
+    let images = bodies.map(|body| [USERS, DATA].map(|image| body.contains(image)));
+    images.collect()
+}
+
+// M14
+#[tokio::test]
+async fn the_users_images_stay_if_those_of_results_are_refused() {
+    let (requests, reply) = after_images_of_both(|body| body.contains(DATA)).await;
+    assert_eq!(reply.error, None);
+    // The second prompt leaves out what the first one had to.
+    let expected = [[true, true], [true, false], [true, false]];
+    assert_eq!(images_of(&requests), expected);
+}
+
+// M14
+#[tokio::test]
+async fn all_images_are_left_out_if_the_users_are_refused() {
+    let (requests, reply) = after_images_of_both(|body| body.contains(USERS)).await;
+    assert_eq!(reply.error, None);
+    let expected = [[true, true], [true, false], [false, false], [false, false]];
+    assert_eq!(images_of(&requests), expected);
+}
+
+// M14
+#[tokio::test]
+async fn a_request_that_is_refused_for_another_reason_keeps_its_images() {
+    let (requests, reply) = after_images_of_both(|_| true).await;
+    assert!(reply.error.is_some());
+    let expected = [[true, true], [true, false], [false, false]];
+    assert_eq!(images_of(&requests), [expected, expected].concat());
 }
 
 // M14
