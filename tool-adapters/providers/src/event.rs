@@ -146,7 +146,7 @@ impl Finish {
 }
 
 /// The words of which one is in most names of failures.
-const FAILURES: [&str; 28] = [
+const FAILURES: [&str; 29] = [
     "error",
     "fail",
     "malformed",
@@ -174,6 +174,7 @@ const FAILURES: [&str; 28] = [
     "rate_limit",
     "incomplete",
     "in_progress",
+    "queued",
     "repetition",
 ];
 

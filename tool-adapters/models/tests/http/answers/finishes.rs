@@ -2,6 +2,7 @@
 
 use crate::answers::bodies::{Body, call, text};
 use crate::answers::{PROVIDERS, play};
+use serde_json::json;
 use tool_adapters::Provider;
 use tool_core::ErrorKind;
 use tool_core::session::ReplyFinish;
@@ -152,6 +153,20 @@ async fn a_response_that_failed_runs_no_call() {
             "{status}: {:?}",
             outcome.reply
         );
+    }
+}
+
+// M1
+#[tokio::test]
+async fn a_whole_response_that_has_not_ended_is_no_answer() {
+    let provider = Provider::OpenAiResponses;
+    for status in ["in_progress", "queued"] {
+        let response = json!({"id": "r", "object": "response", "status": status, "output": []});
+        let body = Body::whole(provider, &response);
+        let outcome = play(provider, (0..9).map(|_| body.answer())).await;
+        let error = outcome.reply.error.expect("fails");
+        let expected = format!("the provider reports {status}");
+        assert!(error.message.contains(&expected), "{status}: {error}");
     }
 }
 
