@@ -1,9 +1,7 @@
 //! The handle of a session: one conversation, and the calls that are made in it.
 
 use crate::call::tool_call::{CallApproval, GrantTerms};
-use crate::call::{
-    Confirmation, ErrorKind, HostHandlers, Intent, Mode, ToolCall, ToolError, ToolResponse,
-};
+use crate::call::{Confirmation, ErrorKind, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
 use crate::session::agent_loop::{ReplyOptions, reply};
@@ -542,21 +540,52 @@ impl Session {
             person,
             ..ApprovedRun::default()
         };
-        self.run_approved(token, how).await
+        self.run_approved(token, how, |call| call).await
     }
 
-    /// Runs a call that was approved, as [`approve`](Self::approve) does. Its tool asks these
-    /// handlers before those of the session.
-    pub async fn approve_with(&self, token: &str, handlers: HostHandlers) -> ToolResponse {
+    /// Runs a call that was approved, as [`approve`](Self::approve) does. `prepare` gets the call
+    /// before it runs. You can give it handlers, listeners and a cancellation token there, as to
+    /// any other call. It loses its approval if you change its tool or its arguments.
+    ///
+    /// ```
+    /// # use tool_core::{Mode, Runtime, RunContext, ToolCall, ToolContext, tool};
+    /// # /// Delete a note.
+    /// # #[tool(confirm)]
+    /// # fn delete(ctx: &RunContext, id: u32) -> u32 {
+    /// #     ctx.update("half way");
+    /// #     id
+    /// # }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let runtime = Runtime::builder(ToolContext::builder().with(delete).build()?).build()?;
+    /// let session = runtime.session("s-1", Mode::Text).await?;
+    /// let waiting = session.call(ToolCall::new("call_1", "delete", r#"{"id": 7}"#)).await;
+    /// let asked = waiting.meta().confirmation().ok_or("it waits")?;
+    ///
+    /// let listen = |call: ToolCall| call.on_update(|update| assert_eq!(update.message, "half way"));
+    /// let response = session.approve_with(&asked.token, listen).await;
+    /// assert_eq!(response.data_json(), Some("7"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub async fn approve_with(
+        &self,
+        token: &str,
+        prepare: impl FnOnce(ToolCall) -> ToolCall,
+    ) -> ToolResponse {
         let how = ApprovedRun {
             person: self.principal(),
-            handlers,
             ..ApprovedRun::default()
         };
-        self.run_approved(token, how).await
+        self.run_approved(token, how, prepare).await
     }
 
-    async fn run_approved(&self, token: &str, how: ApprovedRun<'_>) -> ToolResponse {
+    async fn run_approved(
+        &self,
+        token: &str,
+        how: ApprovedRun<'_>,
+        prepare: impl FnOnce(ToolCall) -> ToolCall,
+    ) -> ToolResponse {
         let gives_grant = how.grant.is_some();
         let approvable = self.approvable(token, how.arguments, gives_grant).await;
         let ApprovableCall { pending, run } = match approvable {
@@ -581,9 +610,7 @@ impl Session {
             asked: run.asked,
             grant: how.grant,
         };
-        let mut call = ToolCall::new(call_id, tool, run.text)
-            .approved(given)
-            .with_handlers(how.handlers);
+        let mut call = prepare(ToolCall::new(call_id, tool, run.text).approved(given));
         if let Some(events) = how.events {
             call = events.begin(&call);
         }
@@ -663,7 +690,7 @@ impl Session {
                 grant: decision.grant(),
                 ..ApprovedRun::default()
             };
-            return self.run_approved(token, how).await;
+            return self.run_approved(token, how, |call| call).await;
         }
         let Some(events) = events else {
             return self.deny_by(token, person).await;
@@ -994,7 +1021,6 @@ impl Session {
 struct ApprovedRun<'a> {
     /// The person who has approved it.
     person: &'a str,
-    handlers: HostHandlers,
     events: Option<&'a EventSender>,
     /// The arguments that the person has given in place of the model's.
     arguments: Option<&'a str>,

@@ -588,7 +588,9 @@ async fn approved_call_asks_by_the_handlers_of_its_approval() {
     let waiting = call(&session, "write", json!({})).await;
     let token = &waiting.meta().confirmation().expect("it waits").token;
     let response = session
-        .approve_with(token, answered_after(Duration::ZERO))
+        .approve_with(token, |call| {
+            call.with_handlers(answered_after(Duration::ZERO))
+        })
         .await;
     assert_eq!(response.data_json(), Some(r#""friendly""#));
 }

@@ -2,7 +2,7 @@
 //! resource.
 
 use crate::server::client_requests::{
-    AskedRequest, CallRequests, Capabilities, Capability, RequestRoute, Requester,
+    AskedRequest, CallRequests, Capabilities, RequestRoute, Requester,
 };
 use crate::server::parked::WaitingRequests;
 use crate::server::session::{ServerContext, is_stateless};
@@ -59,14 +59,21 @@ impl<R: Send + 'static> Asking<R> {
         else {
             return;
         };
-        let route = if is_stateless(context) {
-            let (sender, asked) = unbounded_channel();
-            self.asked = Some(asked);
-            RequestRoute::Repeats(sender)
+        let client = Capabilities::of(context.client_capabilities());
+        if is_stateless(context) {
+            self.set_repeats(client);
         } else {
-            RequestRoute::Requests(Requester::of(context))
-        };
-        requests.set_route(route, Capabilities::of(context.client_capabilities()));
+            requests.set_route(RequestRoute::Requests(Requester::of(context)), client);
+        }
+    }
+
+    /// Lets the answer to the work's own request carry the requests to a client.
+    pub(crate) fn set_repeats(&mut self, client: Capabilities) {
+        if let Some(requests) = &self.requests {
+            let (sender, asked) = unbounded_channel();
+            requests.set_route(RequestRoute::Repeats(sender), client);
+            self.asked = Some(asked);
+        }
     }
 
     /// Sets the way of the requests to a client that gets requests.
@@ -128,11 +135,10 @@ impl<R: Send + 'static> Asking<R> {
         waiting
     }
 
-    /// Returns true if the client is known to have a capability.
-    pub(crate) fn client_has(&self, capability: Capability) -> bool {
-        self.requests
-            .as_ref()
-            .is_some_and(|requests| requests.client_has(capability))
+    /// Returns the capabilities that the client is known to have.
+    pub(crate) fn client(&self) -> Capabilities {
+        let requests = self.requests.as_ref();
+        requests.map_or_else(Capabilities::default, |requests| requests.client())
     }
 
     /// Returns the error of the protocol for an error with this message, if the client would have

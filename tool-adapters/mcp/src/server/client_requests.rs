@@ -273,11 +273,10 @@ impl CallRequests {
         let _ = self.route.set((route, client));
     }
 
-    /// Returns true if the client is known to have a capability.
-    pub(crate) fn client_has(&self, capability: Capability) -> bool {
-        self.route
-            .get()
-            .is_some_and(|(_, client)| client.has(capability))
+    /// Returns the capabilities that the client is known to have.
+    pub(crate) fn client(&self) -> Capabilities {
+        let route = self.route.get();
+        route.map_or_else(Capabilities::default, |(_, client)| *client)
     }
 
     /// Returns the capabilities that the client would have needed for its call not to fail with

@@ -11,6 +11,7 @@ use crate::server::session::{ClientSession, McpResult, ServerContext, ServerStat
 use crate::server::tools::complete;
 use crate::server::unclaimed::AwaitedCall;
 use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use rmcp::ErrorData;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ElicitRequest,
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
+use tool_core::call::Confirmation;
 use tool_core::text::hex;
 use tool_core::{CancellationToken, ErrorKind, Session, ToolError, ToolResponse};
 
@@ -50,13 +52,14 @@ const QUESTION: &str = "confirm";
 const SEPARATOR: char = '-';
 
 /// Asks the client's user to approve a call, and waits for the host where it approves calls. Denies
-/// the call if neither decides.
+/// the call if neither decides. Returns the call to run, or the answer to the request.
 pub(crate) async fn request(
     state: &ServerState,
     call: &CallToolRequestParams,
     (client, mut awaited): (&ClientSession, AwaitedCall),
     context: &ServerContext,
-) -> McpResult<CallToolResponse> {
+) -> McpResult<ControlFlow<CallToolResponse, ApprovedCall>> {
+    let answer = |response| Ok(ControlFlow::Break(response));
     let has_forms = Capabilities::of(context.client_capabilities()).has(Capability::Forms);
     let token = awaited.confirmation.token.clone();
     let question = awaited.confirmation.question();
@@ -67,12 +70,12 @@ pub(crate) async fn request(
             || ended(&tool),
             |response| complete(&session, &tool, &response).into(),
         );
-        Ok(CallToolResponse::Complete(result))
+        answer(CallToolResponse::Complete(result))
     };
     if !has_forms && state.settings.host_approval.is_none() {
         // The session's own answer says that the user is being asked, so it cannot be sent here.
         session.deny_undecided(&token).await;
-        return Ok(CallToolResponse::Complete(no_elicitation(&tool)));
+        return answer(CallToolResponse::Complete(no_elicitation(&tool)));
     }
     if has_forms && is_stateless(context) {
         if state.settings.host_approval.is_some() {
@@ -83,17 +86,17 @@ pub(crate) async fn request(
         }
         let alias = session.token_alias(&token).unwrap_or_default();
         let request_state = format!("{alias}{SEPARATOR}{}", digest_of_call(call));
-        return Ok(require_input(request_state, requests(form(question))).into());
+        return answer(require_input(request_state, requests(form(question))).into());
     }
     let asking = async {
         if has_forms {
-            let answer = elicit(
+            let answered = elicit(
                 context,
                 form(question),
                 Some(state.settings.confirm_timeout),
             )
             .await;
-            answer
+            answered
                 .inspect_err(|error| tracing::debug!(%error, "failed to ask the client's user"))
                 .ok()
         } else {
@@ -107,33 +110,46 @@ pub(crate) async fn request(
             return complete(outcome);
         }
         () = state.runtime.drain_begun() => {
-            return Ok(CallToolResponse::Complete(stays(&tool)));
+            return answer(CallToolResponse::Complete(stays(&tool)));
         }
-        answer = context.ct.run_until_cancelled(asking) => answer.flatten().map(|answer| answer.action),
+        answered = context.ct.run_until_cancelled(asking) => answered.flatten().map(|answered| answered.action),
     };
     if context.ct.is_cancelled() && state.runtime.is_draining() {
-        return Ok(CallToolResponse::Complete(stays(&tool)));
+        return answer(CallToolResponse::Complete(stays(&tool)));
     }
     if !has_forms && !context.ct.is_cancelled() && !client.is_anonymous {
         keep(client, digest_of_call(call), awaited).await;
-        return Ok(CallToolResponse::Complete(waits(&tool)));
+        return answer(CallToolResponse::Complete(waits(&tool)));
     }
-    let response = decide(&session, &token, action).await;
-    let is_late = response
-        .error()
-        .is_some_and(|error| error.kind == ErrorKind::NotFound);
-    if !is_late || state.settings.host_approval.is_none() {
+    if action == Some(ElicitationAction::Accept) {
+        let is_shared = state.settings.host_approval.is_some();
+        return Ok(ControlFlow::Continue(ApprovedCall {
+            token,
+            tool,
+            outcome: is_shared.then_some(awaited.outcome),
+        }));
+    }
+    let response = deny(&session, &token, action).await;
+    if !is_late(&response) || state.settings.host_approval.is_none() {
         if !has_forms && !context.ct.is_cancelled() {
-            return Ok(CallToolResponse::Complete(no_identity(&tool)));
+            return answer(CallToolResponse::Complete(no_identity(&tool)));
         }
         return complete(Some(response));
     }
-    // The host was first, or the tool itself has not found something, which is the outcome then.
+    // The host was first.
     if context.ct.is_cancelled() {
         keep(client, digest_of_call(call), awaited).await;
         return complete(Some(response));
     }
-    Ok(outcome(awaited).await)
+    answer(outcome(awaited).await)
+}
+
+/// Returns true for the response to a decision on a call that no longer waits. A tool that has not
+/// found something gives the same.
+pub(crate) fn is_late(response: &ToolResponse) -> bool {
+    response
+        .error()
+        .is_some_and(|error| error.kind == ErrorKind::NotFound)
 }
 
 /// Keeps a call until its client repeats it.
@@ -168,8 +184,9 @@ pub(crate) async fn outcome(awaited: AwaitedCall) -> CallToolResponse {
 /// A call that the client's user has approved. It has not run.
 pub(crate) struct ApprovedCall {
     pub(crate) token: String,
-    pub(crate) id: String,
     pub(crate) tool: String,
+    /// The response if the host decides on the call first. `None` if it approves no calls.
+    pub(crate) outcome: Option<BoxFuture<'static, Option<ToolResponse>>>,
 }
 
 /// Reads the user's answer to a call that the client repeats with it. Returns the call to run, or
@@ -213,38 +230,27 @@ pub(crate) async fn resume(
     {
         return Ok(ControlFlow::Continue(ApprovedCall {
             token,
-            id: pending.call_id,
             tool: pending.tool,
+            outcome: None,
         }));
     }
-    let has_declined = answer
-        .as_ref()
-        .is_ok_and(|answer| answer.action == ElicitationAction::Decline);
-    let response = if has_declined {
-        session.deny(&token).await
-    } else {
-        session.deny_undecided(&token).await
-    };
-    if response
-        .error()
-        .is_some_and(|error| error.kind == ErrorKind::NotFound)
-        && response.meta().tool().is_empty()
-    {
+    let action = answer.as_ref().ok().map(|answer| answer.action.clone());
+    let response = deny(session, &token, action).await;
+    if is_late(&response) && response.meta().tool().is_empty() {
         return Err(no_pending_call());
     }
     let result = CallToolResponse::Complete(complete(session, &pending.tool, &response).into());
     answer.map(|_| ControlFlow::Break(result))
 }
 
-/// Asks the client's user to approve a call that goes on as a task. Returns `None` if the task is
-/// cancelled meanwhile.
+/// Asks the client's user to approve a call that goes on as a task. Returns the call to run, or the
+/// response of a call that is denied, also because its task is cancelled.
 pub(crate) async fn request_in_task(
     (session, shows_forms): (&Session, bool),
-    response: &ToolResponse,
+    confirmation: &Confirmation,
     ask: impl FnOnce(InputRequest) -> oneshot::Receiver<Value>,
     cancel: &CancellationToken,
-) -> Option<ToolResponse> {
-    let confirmation = response.meta().confirmation()?;
+) -> ControlFlow<ToolResponse, ApprovedCall> {
     let action = if shows_forms {
         let question = form(confirmation.question());
         let answer = cancel
@@ -257,8 +263,14 @@ pub(crate) async fn request_in_task(
     } else {
         None
     };
-    let decided = decide(session, &confirmation.token, action).await;
-    (!cancel.is_cancelled()).then_some(decided)
+    if action == Some(ElicitationAction::Accept) {
+        return ControlFlow::Continue(ApprovedCall {
+            token: confirmation.token.clone(),
+            tool: confirmation.tool.clone(),
+            outcome: None,
+        });
+    }
+    ControlFlow::Break(deny(session, &confirmation.token, action).await)
 }
 
 /// Denies the calls of a tool that wait for approval, because the tool has ended and the user would
@@ -291,10 +303,9 @@ fn not_found(error: &ToolError) -> ErrorData {
     }
 }
 
-/// Approves the call if the user accepted. Denies it in all other cases.
-async fn decide(session: &Session, token: &str, action: Option<ElicitationAction>) -> ToolResponse {
+/// Denies the call that the user has not accepted.
+async fn deny(session: &Session, token: &str, action: Option<ElicitationAction>) -> ToolResponse {
     match action {
-        Some(ElicitationAction::Accept) => session.approve(token).await,
         Some(ElicitationAction::Decline) => session.deny(token).await,
         _ => session.deny_undecided(token).await,
     }

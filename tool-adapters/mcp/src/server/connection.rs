@@ -377,8 +377,11 @@ impl Connection {
         } else {
             let client = self.client_session(context)?;
             if let Some(awaited) = client.claim(None, || confirm::digest_of_call(&request)) {
-                let _running = client.count_begun();
-                return confirm::request(&self.state, &request, (&client, awaited), context).await;
+                let running = client.count_begun();
+                return match self.confirm(running, awaited, &request, context).await? {
+                    ControlFlow::Continue(call) => self.finish(call, &request, context).await,
+                    ControlFlow::Break(response) => Ok(response),
+                };
             }
             self.begin(&request, context).await?
         };
@@ -417,10 +420,32 @@ impl Connection {
         let call = OngoingCall::approved(
             (client.count_begun(), session),
             approved,
+            self.wanted(&context.meta, is_stateless(context)),
             self.may_ask(context),
         );
         let call = self.with_task_place(call, context).await?;
         Ok(ControlFlow::Continue(call))
+    }
+
+    /// Asks for the approval of a call. Returns the call to run, or the answer to its request.
+    async fn confirm(
+        &self,
+        running: RunningCall,
+        awaited: AwaitedCall,
+        request: &CallToolRequestParams,
+        context: &ServerContext,
+    ) -> McpResult<ControlFlow<CallToolResponse, OngoingCall>> {
+        let session = awaited.session.clone();
+        let client = Arc::clone(running.session());
+        let asked = confirm::request(&self.state, request, (&client, awaited), context).await?;
+        Ok(asked.map_continue(|approved| {
+            OngoingCall::approved(
+                (running, session),
+                approved,
+                self.wanted(&context.meta, is_stateless(context)),
+                self.may_ask(context),
+            )
+        }))
     }
 
     /// Reads a prompt or a resource, until its result or a question with which the client repeats
@@ -525,7 +550,7 @@ impl Connection {
         context: &ServerContext,
     ) -> McpResult<CallToolResponse> {
         let mut has_begun_again = false;
-        let response = loop {
+        loop {
             let step = if let Some(place) = call.task_place.take() {
                 match call.run(context).now_or_never() {
                     Some(step) => {
@@ -544,7 +569,7 @@ impl Connection {
             } else {
                 call.run(context).await
             };
-            match step {
+            let response = match step {
                 // Nothing was done, so the call is made once more in a session that the store
                 // knows.
                 Step::Answered(response)
@@ -554,8 +579,9 @@ impl Connection {
                     self.lose(&client(context), call.client_session(), &call.session);
                     call = self.begin(request, context).await?;
                     call = self.with_task_place(call, context).await?;
+                    continue;
                 }
-                Step::Answered(response) => break response,
+                Step::Answered(response) => response,
                 Step::Asked(requests) => {
                     call.asking = call.asking.detached();
                     return Ok(self
@@ -563,26 +589,23 @@ impl Connection {
                         .park(call, requests, confirm::digest_of_call(request))?
                         .into());
                 }
+            };
+            if call.has_searched(&response) && !is_stateless(context) {
+                notify_list_changed(context).await;
             }
-        };
-        if call.has_searched(&response) && !is_stateless(context) {
-            notify_list_changed(context).await;
-        }
-        confirm::deny_nested(&call.session, &response).await;
-        match response.meta().confirmation() {
-            Some(confirmation) => {
-                let awaited = AwaitedCall::new(&call.session, &call.tool, confirmation);
-                confirm::request(
-                    &self.state,
-                    request,
-                    (call.client_session(), awaited),
-                    context,
-                )
-                .await
-            }
-            None => call
-                .complete(&response)
-                .map(|result| CallToolResponse::Complete(result.into())),
+            confirm::deny_nested(&call.session, &response).await;
+            let Some(confirmation) = response.meta().confirmation() else {
+                let result = call.complete(&response)?;
+                return Ok(CallToolResponse::Complete(result.into()));
+            };
+            let awaited = AwaitedCall::new(&call.session, &call.tool, confirmation);
+            call = match self
+                .confirm(call.running, awaited, request, context)
+                .await?
+            {
+                ControlFlow::Continue(approved) => approved,
+                ControlFlow::Break(answer) => return Ok(answer),
+            };
         }
     }
 

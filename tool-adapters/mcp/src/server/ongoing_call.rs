@@ -3,7 +3,7 @@
 
 use crate::server::asking::{Asking, Step};
 use crate::server::client_requests::Capabilities;
-use crate::server::confirm::ApprovedCall;
+use crate::server::confirm::{self, ApprovedCall};
 use crate::server::forwarder::{Forwarder, Notices, Wanted};
 use crate::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts};
 use crate::server::task_records::TaskPlace;
@@ -25,8 +25,6 @@ use tool_core::{CancellationToken, ErrorKind, Session, ToolCall, ToolResponse};
 pub(crate) struct OngoingCall {
     pub(crate) running: RunningCall,
     pub(crate) session: Session,
-    /// The call's id in the session.
-    pub(crate) id: String,
     /// The tool's name in the session.
     pub(crate) tool: String,
     pub(crate) asking: Asking<ToolResponse>,
@@ -92,10 +90,13 @@ impl OngoingCall {
             .as_ref()
             .map(serde_json::to_string)
             .and_then(Result::ok);
-        let id = running.id();
         let (notifier, notices) = Notices::new(wanted).unzip();
-        let mut call = ToolCall::new(&id, &tool, arguments.unwrap_or_else(|| "{}".to_owned()))
-            .with_cancellation(cancellation.clone());
+        let mut call = ToolCall::new(
+            running.id(),
+            &tool,
+            arguments.unwrap_or_else(|| "{}".to_owned()),
+        )
+        .with_cancellation(cancellation.clone());
         let caller = session.clone();
         let early = may_ask.then(|| request.input_responses.clone().unwrap_or_default());
         let asking = Asking::new(early, |handlers| {
@@ -110,7 +111,6 @@ impl OngoingCall {
         Self {
             running,
             session,
-            id,
             tool,
             asking,
             notices,
@@ -123,28 +123,56 @@ impl OngoingCall {
     pub(crate) fn approved(
         (running, session): (RunningCall, Session),
         approved: ApprovedCall,
+        wanted: Wanted,
         may_ask: bool,
     ) -> Self {
-        let ApprovedCall { token, id, tool } = approved;
+        let ApprovedCall {
+            token,
+            tool,
+            outcome,
+        } = approved;
+        let cancellation = CancellationToken::new();
+        let cancelled = cancellation.clone();
+        let (notifier, notices) = Notices::new(wanted).unzip();
         let caller = session.clone();
-        let asking = Asking::new(
-            may_ask.then(InputResponses::default),
-            |handlers| async move {
-                caller
-                    .approve_with(&token, handlers.unwrap_or_default())
-                    .await
-            },
-        );
+        let early = may_ask.then(InputResponses::default);
+        let asking = Asking::new(early, |handlers| async move {
+            let prepare = |call: ToolCall| {
+                let call = call
+                    .with_cancellation(cancelled)
+                    .with_handlers(handlers.unwrap_or_default());
+                match notifier {
+                    Some(notifier) => notifier.listen(call),
+                    None => call,
+                }
+            };
+            let response = caller.approve_with(&token, prepare).await;
+            match outcome {
+                // The host was first, or the tool itself has not found something, which is the
+                // outcome then.
+                Some(outcome) if confirm::is_late(&response) => outcome.await.unwrap_or(response),
+                _ => response,
+            }
+        });
         Self {
             running,
             session,
-            id,
             tool,
             asking,
-            notices: None,
-            cancellation: CancellationToken::new(),
+            notices,
+            cancellation,
             task_place: None,
         }
+    }
+
+    /// Makes the call of a task that the client's user has approved. The client has these
+    /// capabilities.
+    pub(crate) fn with_approval(&self, approved: ApprovedCall, client: Capabilities) -> Self {
+        let running = self.client_session().count_begun();
+        let begun = (running, self.session.clone());
+        let mut call = Self::approved(begun, approved, Wanted::default(), true);
+        call.asking.set_repeats(client);
+        call
     }
 
     /// Waits for the response, for a time at most. Returns `None` if something has to reach the
@@ -209,8 +237,6 @@ impl OngoingCall {
     /// Cancels the call, also before it has begun.
     pub(crate) fn cancel(&self) {
         self.cancellation.cancel();
-        // An approved call has no token of its own.
-        self.session.cancel(&self.id);
     }
 
     /// Returns the session of the client.

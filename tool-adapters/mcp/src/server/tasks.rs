@@ -28,6 +28,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::future::pending;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
@@ -547,8 +548,34 @@ impl Entry {
 
     /// Runs the call to its end. What its tool asks waits for the client.
     async fn run(&self, call: &mut OngoingCall) -> TaskPayload {
+        loop {
+            let response = self.respond(call).await;
+            confirm::deny_nested(&call.session, &response).await;
+            let Some(confirmation) = response.meta().confirmation() else {
+                return end_of(call, &response, self.cancel.is_cancelled());
+            };
+            let client = call.asking.client();
+            let asked = confirm::request_in_task(
+                (&call.session, client.has(Capability::Forms)),
+                confirmation,
+                |question| self.ask(question),
+                &self.cancel,
+            )
+            .await;
+            match asked {
+                ControlFlow::Continue(approved) => *call = call.with_approval(approved, client),
+                ControlFlow::Break(_) if self.cancel.is_cancelled() => {
+                    return TaskPayload::Cancelled;
+                }
+                ControlFlow::Break(response) => return end_of(call, &response, false),
+            }
+        }
+    }
+
+    /// Runs the call to its response.
+    async fn respond(&self, call: &mut OngoingCall) -> ToolResponse {
         let mut is_cancelled = false;
-        let response = loop {
+        loop {
             tokio::select! {
                 biased;
                 () = self.cancel.cancelled(), if !is_cancelled => {
@@ -556,29 +583,13 @@ impl Entry {
                     call.cancel();
                 }
                 step = call.asking.step() => match step {
-                    Step::Answered(response) => break response,
+                    Step::Answered(response) => return response,
                     Step::Asked(requests) => {
                         self.change(|state| state.requests.extend(requests));
                         self.requests_changed.notify_one();
                     }
                 },
             }
-        };
-        confirm::deny_nested(&call.session, &response).await;
-        if response.meta().confirmation().is_none() {
-            return end_of(call, &response, is_cancelled);
-        }
-        let session = (&call.session, call.asking.client_has(Capability::Forms));
-        match confirm::request_in_task(
-            session,
-            &response,
-            |question| self.ask(question),
-            &self.cancel,
-        )
-        .await
-        {
-            Some(response) => end_of(call, &response, self.cancel.is_cancelled()),
-            None => TaskPayload::Cancelled,
         }
     }
 

@@ -5,9 +5,13 @@ use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response, StatusCode};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::task;
+use tokio::time::timeout;
 use tool_adapters::mcp::Server;
-use tool_core::{RunContext, Runtime, ToolContext, tool};
+use tool_core::{RunContext, Runtime, ToolContext, UserData, tool};
 use tower::ServiceExt;
 
 /// The steps of the runtime after a call at which it is cancelled, each in a test of its own. The call is on its way for fewer.
@@ -27,8 +31,36 @@ async fn delete(id: u32) -> u32 {
     id
 }
 
+/// The beginning and the end of a call.
+#[derive(Default)]
+struct CallMarks {
+    begun: Notify,
+    ended: Notify,
+}
+
+/// Marks the end of a call when it is dropped.
+struct MarkEnd(Arc<CallMarks>);
+
+impl Drop for MarkEnd {
+    fn drop(&mut self) {
+        self.0.ended.notify_one();
+    }
+}
+
+/// Empty the archive, if the user agrees, which takes long.
+#[tool(category = "action", confirm, timeout = "10m")]
+async fn empty(#[context] UserData(marks): UserData<CallMarks>) {
+    let _end = MarkEnd(Arc::clone(&marks));
+    marks.begun.notify_one();
+    std::future::pending::<()>().await;
+}
+
 fn runtime() -> Runtime {
-    let tools = ToolContext::builder().with(report).with(delete).build();
+    let tools = ToolContext::builder()
+        .with(report)
+        .with(delete)
+        .with(empty)
+        .build();
     let runtime = Runtime::builder(tools.expect("sound tools")).policy(Server::policy());
     runtime.build().expect("a runtime")
 }
@@ -159,6 +191,27 @@ async fn no_moment_of_an_approval_loses_its_cancellation() {
         assert!(!answered, "{moment}: {:?}", client.received);
     }
     assert!((1..MOMENTS).contains(&asked), "{asked}");
+}
+
+// T23
+#[tokio::test]
+async fn a_call_is_cancelled_after_its_approval() {
+    let marks = Arc::<CallMarks>::default();
+    let shared = Arc::clone(&marks);
+    let server = Server::new(runtime())
+        .session(move |builder, _| builder.user_data_shared(Arc::clone(&shared)));
+    let capabilities = json!({"elicitation": {"form": {}}});
+    let mut client = LineClient::initialized(&server, capabilities).await;
+    client.send(&call(7, "empty", &json!({}))).await;
+    let question = client.receive().await;
+    let accepted = json!({"action": "accept", "content": {}});
+    let accepted = json!({"jsonrpc": "2.0", "id": question["id"], "result": accepted});
+    client.send(&accepted).await;
+    marks.begun.notified().await;
+
+    client.send(&cancellation(7)).await;
+    let ended = timeout(Duration::from_secs(20), marks.ended.notified()).await;
+    ended.expect("the call ends");
 }
 
 // T23

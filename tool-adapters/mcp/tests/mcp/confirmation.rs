@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters::mcp::Server;
-use tool_core::Runtime;
 use tool_core::session::MemoryStore;
+use tool_core::{RunContext, Runtime, ToolContext, tool};
 
 fn elicitation() -> Value {
     json!({"elicitation": {}})
@@ -26,6 +26,52 @@ async fn call_and_answer(client: &mut LineClient, answer: Value) -> Value {
         .send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}))
         .await;
     client.receive().await
+}
+
+/// Wipe a disk, and report it.
+#[tool(category = "action", confirm)]
+fn wipe(ctx: &RunContext) -> &'static str {
+    ctx.update("half way");
+    "wiped"
+}
+
+fn reporting_server() -> Server {
+    let tools = ToolContext::builder().with(wipe).build();
+    Server::from_tools(tools.expect("sound tools")).expect("a server")
+}
+
+/// Receives an update and the answer.
+async fn assert_reported(client: &mut LineClient) {
+    let update = client.receive().await;
+    assert_eq!(update["params"]["message"], "half way", "{update}");
+    let answer = client.receive().await;
+    assert_eq!(answer["result"]["content"][0]["text"], "wiped", "{answer}");
+}
+
+#[tokio::test]
+async fn approved_call_reports_progress() {
+    let mut client = LineClient::initialized(&reporting_server(), elicitation()).await;
+    let params = json!({"name": "wipe", "arguments": {}, "_meta": {"progressToken": 1}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    client.send(&call).await;
+    let question = client.receive().await;
+    let accepted = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}});
+    client.send(&accepted).await;
+    assert_reported(&mut client).await;
+}
+
+#[tokio::test]
+async fn repeated_call_reports_progress() {
+    let mut client = LineClient::connect(&reporting_server());
+    let mut meta = stateless(&elicitation());
+    meta["progressToken"] = json!(1);
+    let mut params = json!({"name": "wipe", "arguments": {}, "_meta": meta});
+    let asked = client.request(json!(1), "tools/call", params.clone()).await;
+    params["requestState"] = asked["result"]["requestState"].clone();
+    params["inputResponses"] = json!({"confirm": {"action": "accept"}});
+    let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+    client.send(&call).await;
+    assert_reported(&mut client).await;
 }
 
 #[tokio::test]

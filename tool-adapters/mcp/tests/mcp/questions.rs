@@ -42,6 +42,16 @@ async fn book(ctx: &RunContext, flight: String) -> Result<String, ToolError> {
     Ok(format!("{flight}: {} {:?}", seat.row, seat.side))
 }
 
+/// Book a seat, once the user agrees to it.
+#[tool(confirm, timeout = "60s")]
+async fn book_approved(ctx: &RunContext, flight: String) -> Result<String, ToolError> {
+    let seat = ctx
+        .ask::<Seat>(format!("Which seat on {flight}?"))
+        .await?
+        .required()?;
+    Ok(format!("{flight}: {} {:?}", seat.row, seat.side))
+}
+
 /// Book by another tool.
 #[tool(timeout = "60s")]
 async fn book_nested(ctx: &RunContext) -> Result<String, ToolError> {
@@ -74,6 +84,7 @@ async fn seat(ctx: &RunContext, flight: &str) -> Result<String, ToolError> {
 fn server_with(policy: Policy) -> Server {
     let builder = ToolContext::builder()
         .with(book)
+        .with(book_approved)
         .with(book_nested)
         .with_prompt(write)
         .with_resource(seat);
@@ -119,6 +130,27 @@ async fn book_with(result: Value) -> Value {
         .send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": result}))
         .await;
     client.receive().await
+}
+
+// R-Q7
+#[tokio::test]
+async fn an_approved_call_asks_its_user() {
+    let mut client = LineClient::initialized(&server(), elicitation()).await;
+    let params = json!({"name": "book_approved", "arguments": {"flight": "LH 1"}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    client.send(&call).await;
+    let approval = client.receive().await;
+    let agreed = json!({"action": "accept", "content": {}});
+    let agreed = json!({"jsonrpc": "2.0", "id": approval["id"], "result": agreed});
+    client.send(&agreed).await;
+
+    let question = client.receive().await;
+    assert_eq!(
+        question["params"]["message"], "Which seat on LH 1?",
+        "{question}"
+    );
+    client.send(&accept(&question["id"], 7)).await;
+    assert_eq!(text(&client.receive().await), "LH 1: 7 Aisle");
 }
 
 // R-Q7

@@ -64,6 +64,19 @@ fn erase(#[context] UserData(bench): UserData<Bench>) -> usize {
     bench.calls.fetch_add(1, Ordering::SeqCst) + 1
 }
 
+/// Burn a disc, once the user agrees, until the test says so.
+#[tool(category = "action", confirm, timeout = "60s")]
+async fn burn(#[context] UserData(bench): UserData<Bench>) {
+    bench.calls.fetch_add(1, Ordering::SeqCst);
+    bench.done.notified().await;
+}
+
+/// Ask once more, after the user has agreed.
+#[tool(category = "action", confirm, timeout = "60s")]
+async fn ask_approved(ctx: &RunContext) -> Result<bool, ToolError> {
+    ctx.ask::<bool>("Go on?").await?.required()
+}
+
 /// Answer at once.
 #[tool]
 fn count(#[context] UserData(bench): UserData<Bench>) -> usize {
@@ -150,6 +163,8 @@ fn builder() -> RuntimeBuilder {
         .with(pay)
         .with(ask_later)
         .with(erase)
+        .with(burn)
+        .with(ask_approved)
         .with(count);
     Runtime::builder(tools.build().expect("sound tools"))
         .policy(Server::policy().store_deadline(Duration::from_secs(20)))
@@ -356,6 +371,44 @@ async fn another_replica_takes_the_answer_in_redis() {
     if let Some(place) = Place::redis() {
         another_replica_takes_the_answer(&place).await;
     }
+}
+
+/// Begins the task of a call that needs an approval, and approves it.
+async fn begin_approved(replica: &Replica, tool: &str) -> String {
+    let id = replica.begin(tool, json!({})).await;
+    let task = replica.wait_for(&id, "input_required").await;
+    let mut requests = task["inputRequests"].as_object().expect("requests").keys();
+    let name = requests.next().expect("a request");
+    let agreed = json!({"inputResponses": {name: {"action": "accept", "content": {}}}});
+    replica.of_task("tasks/update", &id, agreed).await;
+    id
+}
+
+#[tokio::test]
+async fn task_is_cancelled_after_its_approval() {
+    let bench = Arc::new(Bench::default());
+    let place = Place::sqlite();
+    let replica = place.replica(&bench).await;
+    let id = begin_approved(&replica, "burn").await;
+    until(async || bench.calls.load(Ordering::SeqCst) == 1).await;
+    replica.cancel(&id).await;
+    replica.wait_for(&id, "cancelled").await;
+}
+
+#[tokio::test]
+async fn approved_task_asks_its_user() {
+    let place = Place::sqlite();
+    let replica = place.replica(&Arc::default()).await;
+    let id = begin_approved(&replica, "ask_approved").await;
+    let task = replica.wait_for(&id, "input_required").await;
+    let mut requests = task["inputRequests"].as_object().expect("requests").iter();
+    let (name, asked) = requests.next().expect("a request");
+    assert_eq!(asked["params"]["message"], "Go on?", "{task}");
+    let yes = json!({name: {"action": "accept", "content": {"answer": true}}});
+    let yes = json!({"inputResponses": yes});
+    replica.of_task("tasks/update", &id, yes).await;
+    let task = replica.wait_for(&id, "completed").await;
+    assert_eq!(task["result"]["content"][0]["text"], "true", "{task}");
 }
 
 #[tokio::test]
