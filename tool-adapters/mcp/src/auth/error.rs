@@ -51,6 +51,9 @@ pub enum LoginError {
     /// The authorization server issues no token.
     #[error("the authorization server issued no token: {0}")]
     Refused(String),
+    /// The grant of the login, or its code, is no longer valid.
+    #[error("the authorization server has ended the login: {0}")]
+    Revoked(String),
     /// The authorization server cannot be reached.
     #[error("the authorization server is not available: {0}")]
     Unavailable(String),
@@ -92,7 +95,8 @@ impl From<OAuth2Error> for LoginError {
             OAuth2Error::Transient(reason) | OAuth2Error::Busy { reason, .. } => {
                 Self::Unavailable(reason)
             }
-            OAuth2Error::Refused(reason) | OAuth2Error::Revoked(reason) => Self::Refused(reason),
+            OAuth2Error::Refused(reason) => Self::Refused(reason),
+            OAuth2Error::Revoked(reason) => Self::Revoked(reason),
             error => Self::Settings(error.to_string()),
         }
     }

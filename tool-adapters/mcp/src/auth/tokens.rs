@@ -232,7 +232,7 @@ impl ServerTokens {
         match self.refresh(state, &found).await {
             Ok(token) => Ok(token),
             // The request goes without a token, and the server's answer begins a login.
-            Err(LoginError::Refused(_)) => Ok(None),
+            Err(error) if self.may_log_in(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -265,7 +265,8 @@ impl ServerTokens {
         if !refused.challenge.is_insufficient_scope && !is_fresh {
             match self.refresh(state, &found).await {
                 Ok(Some(token)) => return Ok(token),
-                Ok(None) | Err(LoginError::Refused(_)) => {}
+                Ok(None) => {}
+                Err(error) if self.may_log_in(&error) => {}
                 Err(error) => return Err(error),
             }
         }
@@ -314,18 +315,23 @@ impl ServerTokens {
                 self.keep(state, Some(stored)).await?;
                 Ok(Some(access))
             }
-            Err(LoginError::Refused(reason)) => {
+            Err(error) => {
+                let is_over = matches!(error, LoginError::Revoked(_));
+                let is_forgotten = self.is_forgotten(&error);
+                if !is_over && !is_forgotten {
+                    // The refresh token may still be good, for example after the error page of a
+                    // proxy.
+                    return Err(error);
+                }
                 // Another process that shares the store may have used the refresh token, which is
                 // good once.
                 if let Some(access) = self.take_newer(state).await? {
                     return Ok(Some(access));
                 }
                 stored.tokens = None;
-                let kept = Some(stored).filter(|_| !is_unknown_client(&reason));
-                self.keep(state, kept).await?;
-                Err(LoginError::Refused(reason))
+                self.keep(state, Some(stored).filter(|_| is_over)).await?;
+                Err(error)
             }
-            Err(error) => Err(error),
         }
     }
 
@@ -398,12 +404,13 @@ impl ServerTokens {
         };
         let (tokens, registration, asked) = match begun {
             Ok(done) => done,
-            Err(LoginError::Refused(reason)) if is_unknown_client(&reason) => {
-                // The next login registers anew.
-                self.keep(state, None).await?;
-                return Err(LoginError::Refused(reason));
+            Err(error) => {
+                if self.is_forgotten(&error) {
+                    // The next login registers anew.
+                    self.keep(state, None).await?;
+                }
+                return Err(error);
             }
-            Err(error) => return Err(error),
         };
         let granted = tokens
             .scope
@@ -422,6 +429,27 @@ impl ServerTokens {
         )
         .await?;
         Ok(access)
+    }
+
+    /// Returns true if a login may get the tokens that a refresh did not get. With the client of the
+    /// program it would fail in the same way if the client is refused.
+    fn may_log_in(&self, error: &LoginError) -> bool {
+        match error {
+            LoginError::Revoked(_) => true,
+            LoginError::Refused(reason) => {
+                self.login.client.is_none() || !is_unknown_client(reason)
+            }
+            _ => false,
+        }
+    }
+
+    /// Returns true if the authorization server has forgotten a client that was registered
+    /// dynamically. The client of the program stays, as its secret may be wrong for a while only.
+    fn is_forgotten(&self, error: &LoginError) -> bool {
+        match error {
+            LoginError::Refused(reason) => self.login.client.is_none() && is_unknown_client(reason),
+            _ => false,
+        }
     }
 
     fn is_machine(&self) -> bool {

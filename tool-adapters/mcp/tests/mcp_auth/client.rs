@@ -2,6 +2,7 @@
 
 use crate::issuer::{Issuer, form};
 use crate::support::{protected, serve, server};
+use axum::http::StatusCode;
 use serde_json::json;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -171,6 +172,58 @@ async fn a_revoked_grant_asks_the_person_again() {
         1,
         "the client is still registered"
     );
+}
+
+/// The answers of a token endpoint that say nothing about the grant.
+const FAULTS: [(StatusCode, &str); 4] = [
+    (StatusCode::FORBIDDEN, "<html>Blocked</html>"),
+    (StatusCode::OK, "<html>Sign in to the network</html>"),
+    (StatusCode::FOUND, ""),
+    (StatusCode::BAD_REQUEST, r#"{"error": "invalid_request"}"#),
+];
+
+#[tokio::test]
+async fn a_fault_of_the_token_endpoint_keeps_the_login() {
+    for fault in FAULTS {
+        let issuer = Issuer::start().await;
+        let person = Person::default();
+        let store = MemoryLoginStore::default();
+        let url = protected(&issuer).await;
+        issuer.behaviour().lifetime = Some(1);
+        let first = connect(&url, person.login().store(store.clone()))
+            .await
+            .expect("a connection");
+        issuer.behaviour().lifetime = None;
+
+        issuer.behaviour().token_fault = Some(fault);
+        let stored = || OAuthLogin::stored("sign in").store(store.clone());
+        connect(&url, stored()).await.expect_err("a fault");
+        issuer.behaviour().token_fault = None;
+        let tools = connect(&url, stored()).await;
+        assert_eq!(sum(&tools.expect("a login")).await, THREE, "{fault:?}");
+        // Its end is a request, which would log in again.
+        drop(first);
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_secret_of_the_program_keeps_the_login() {
+    let issuer = Issuer::start().await;
+    let person = Person::default();
+    let url = protected(&issuer).await;
+    issuer.behaviour().lifetime = Some(1);
+    let login = person.login().client(&issuer.url, "planner");
+    let tools = connect(&url, login.client_secret("hunter2"))
+        .await
+        .expect("a connection");
+    issuer.behaviour().lifetime = None;
+
+    let fault = (StatusCode::UNAUTHORIZED, r#"{"error": "invalid_client"}"#);
+    issuer.behaviour().token_fault = Some(fault);
+    assert_ne!(sum(&tools).await, THREE);
+    issuer.behaviour().token_fault = None;
+    assert_eq!(sum(&tools).await, THREE);
+    assert_eq!(person.asked().len(), 1);
 }
 
 #[tokio::test]

@@ -100,6 +100,8 @@ pub(crate) struct Behaviour {
     /// The seconds for which tokens are good. Defaults to an hour.
     pub(crate) lifetime: Option<u64>,
     pub(crate) refuses_refresh: bool,
+    /// The answer to each request for tokens, in place of tokens.
+    pub(crate) token_fault: Option<(StatusCode, &'static str)>,
     pub(crate) is_down: bool,
     /// The scopes that are granted in place of those that are asked for.
     pub(crate) grants: Option<String>,
@@ -255,6 +257,9 @@ impl Issuer {
     }
 
     fn exchange(&self, behaviour: &mut Behaviour, asked: &HashMap<String, String>) -> Response {
+        if let Some(fault) = behaviour.token_fault {
+            return fault.into_response();
+        }
         let refused = |error: &str| json_answer(StatusCode::BAD_REQUEST, &json!({"error": error}));
         let scope = match asked["grant_type"].as_str() {
             "authorization_code" => {
