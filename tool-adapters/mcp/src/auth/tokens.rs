@@ -293,7 +293,7 @@ impl ServerTokens {
         let Some(mut stored) = state.stored.clone() else {
             return Ok(None);
         };
-        if stored.registration.issuer != found.issuer.issuer {
+        if !is_same_issuer(&stored.registration.issuer, &found.issuer.issuer) {
             return Ok(None);
         }
         let Some(refresh) = stored
@@ -499,7 +499,7 @@ impl ServerTokens {
         Ok(stored.filter(|stored| match &self.login.client {
             Some(client) => {
                 client.id == stored.registration.client_id
-                    && client.issuer == stored.registration.issuer
+                    && is_same_issuer(&client.issuer, &stored.registration.issuer)
             }
             None => true,
         }))

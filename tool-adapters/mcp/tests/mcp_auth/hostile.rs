@@ -11,7 +11,9 @@ use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::net::TcpListener;
 use tool_adapters::egress::EgressPolicy;
-use tool_adapters::mcp::{ImportError, LoginError, LoginRequest, McpClient, OAuthLogin};
+use tool_adapters::mcp::{
+    ImportError, LoginError, LoginRequest, McpClient, MemoryLoginStore, OAuthLogin,
+};
 
 /// The target of a request, and its token.
 type Kept = (String, Option<String>);
@@ -232,6 +234,45 @@ async fn an_issuer_that_differs_by_its_last_slash_is_the_same() {
         .expect("the client of this issuer");
     connect(&url, person.login()).await.expect("a connection");
     assert_eq!(person.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_login_is_found_by_an_issuer_with_another_slash() {
+    let issuer = Issuer::start().await;
+    let person = Person::default();
+    let spelled = format!("{}/", issuer.url);
+    issuer.behaviour().metadata = json!({"issuer": spelled});
+    issuer.behaviour().callback = [("iss".to_owned(), spelled)].into();
+    let url = protected(&issuer).await;
+    let store = MemoryLoginStore::default();
+    for _ in 0..2 {
+        let login = person.login().client(&issuer.url, "planner");
+        connect(&url, login.store(store.clone()))
+            .await
+            .expect("a connection");
+    }
+    assert_eq!(person.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_token_is_refreshed_at_an_issuer_with_another_slash() {
+    let issuer = Issuer::start().await;
+    let person = Person::default();
+    let url = protected(&issuer).await;
+    issuer.behaviour().lifetime = Some(1);
+    let store = MemoryLoginStore::default();
+    let first = connect(&url, person.login().store(store.clone()))
+        .await
+        .expect("a connection");
+    issuer.behaviour().lifetime = None;
+
+    let spelled = format!("{}/", issuer.url);
+    issuer.behaviour().metadata = json!({"issuer": spelled});
+    connect(&url, OAuthLogin::stored("sign in").store(store))
+        .await
+        .expect("a refreshed token");
+    // Its end is a request, which would log in again.
+    drop(first);
 }
 
 // C21
