@@ -128,7 +128,8 @@ impl Server {
         self.with(|settings| settings.confirm_timeout = limit)
     }
 
-    /// Sets the time after which an idle session over HTTP ends. Defaults to 30 minutes.
+    /// Sets the time after which an idle session over HTTP ends. A session with a request that is
+    /// not answered is not idle. Defaults to 30 minutes.
     pub fn idle_timeout(self, limit: Duration) -> Self {
         self.with(|settings| settings.idle_timeout = limit)
     }

@@ -11,16 +11,26 @@ use parking_lot::Mutex;
 use rmcp::model::{ClientJsonRpcMessage, Extensions, GetExtensions, RequestId};
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
+use tokio::time::Instant;
 use tool_core::CancellationToken;
 
-/// The calls of a connection that are not answered, by the ids of their requests. Clones are the
-/// same.
-#[derive(Clone)]
-pub(crate) struct CallsUnderWay(Arc<Mutex<HashMap<RequestId, CancellationToken>>>);
+/// The calls of a connection that are not answered. Clones are the same.
+#[derive(Clone, Default)]
+pub(crate) struct CallsUnderWay(Arc<Mutex<Calls>>);
 
-impl Default for CallsUnderWay {
+struct Calls {
+    /// The calls that the client has not cancelled, by the ids of their requests.
+    open: HashMap<RequestId, CancellationToken>,
+    /// The time at which the last call ended.
+    ended: Option<Instant>,
+}
+
+impl Default for Calls {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(HashMap::new())))
+        Self {
+            open: HashMap::new(),
+            ended: None,
+        }
     }
 }
 
@@ -29,7 +39,7 @@ impl CallsUnderWay {
     /// under way.
     pub(crate) fn enter(&self, id: &RequestId) -> Option<Arc<CallUnderWay>> {
         let cancellation = CancellationToken::new();
-        match self.0.lock().entry(id.clone()) {
+        match self.0.lock().open.entry(id.clone()) {
             Entry::Occupied(_) => return None,
             Entry::Vacant(entry) => _ = entry.insert(cancellation.clone()),
         }
@@ -44,11 +54,21 @@ impl CallsUnderWay {
     /// with this id is under way.
     pub(crate) fn cancel(&self, id: &RequestId) -> bool {
         let mut calls = self.0.lock();
-        let Some(cancellation) = calls.remove(id) else {
+        let Some(cancellation) = calls.open.remove(id) else {
             return false;
         };
         cancellation.cancel();
         true
+    }
+
+    /// Returns the time at which a call was last under way, which is now if one is.
+    pub(crate) fn last_use(&self, now: Instant) -> Option<Instant> {
+        let calls = self.0.lock();
+        if calls.open.is_empty() {
+            calls.ended
+        } else {
+            Some(now)
+        }
     }
 }
 
@@ -92,7 +112,8 @@ impl Drop for CallUnderWay {
         let mut calls = self.calls.0.lock();
         // After a cancellation the id may be that of another call.
         if !self.is_cancelled() {
-            calls.remove(&self.id);
+            calls.open.remove(&self.id);
+            calls.ended = Some(Instant::now());
         }
     }
 }

@@ -152,7 +152,8 @@ impl HttpSessions {
     }
 }
 
-/// Ends the sessions that are idle for a time, and all at the shutdown, until none is open.
+/// Ends the sessions that are idle for a time, and all at the shutdown, until none is open. A session
+/// with a request that is not answered is not idle.
 async fn end_idle(
     open: Weak<Mutex<OpenSessions>>,
     idle_timeout: Duration,
@@ -168,7 +169,7 @@ async fn end_idle(
             .is_none();
         let Some(open) = open.upgrade() else { return };
         let now = Instant::now();
-        let end_of = |session: &HttpSession| time::after(session.streams.lock().used, idle_timeout);
+        let end_of = |session: &HttpSession| time::after(session.last_use(now), idle_timeout);
         let (idle, earliest) = {
             let mut open = open.lock();
             let is_idle = |session: &HttpSession| is_over || end_of(session) <= now;
@@ -189,6 +190,13 @@ async fn end_idle(
 }
 
 impl HttpSession {
+    /// Returns the time at which the session was last in use, which is now while it is.
+    fn last_use(&self, now: Instant) -> Instant {
+        let used = self.streams.lock().last_use(now);
+        let called = self.connection.calls.last_use(now);
+        called.map_or(used, |called| called.max(used))
+    }
+
     /// Ends what runs in the session, which is open no more. Its place is free once it is dropped.
     fn end(&self) {
         self.ended.cancel();
@@ -409,6 +417,7 @@ mod tests {
     };
     use serde_json::json;
     use tokio::task::yield_now;
+    use tokio::time::sleep;
     use tool_core::{Runtime, ToolContext};
 
     /// Opens a session as a request does.
@@ -544,6 +553,42 @@ mod tests {
         assert!(!sessions.open.lock().are_watched);
         let later = open_session(&sessions).await;
         later.ended.cancelled().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_with_an_open_request_is_not_idle() {
+        let idle = Duration::from_secs(60);
+        let sessions = HttpSessions::new(idle, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let handler = session.handler();
+        _ = session
+            .streams
+            .lock()
+            .of_request(&ping(7), Some(handler.clone()));
+        sleep(idle * 10).await;
+        assert!(!session.ended.is_cancelled());
+
+        let answered = Instant::now();
+        let pong = json!({"jsonrpc": "2.0", "id": 7, "result": {}});
+        let pong = serde_json::from_value(pong).expect("an answer");
+        session.streams.send(pong).await;
+        session.ended.cancelled().await;
+        assert!(answered.elapsed() >= idle);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_with_an_open_call_is_not_idle() {
+        let idle = Duration::from_secs(60);
+        let sessions = HttpSessions::new(idle, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let call = session.connection.calls.enter(&RequestId::Number(7));
+        sleep(idle * 10).await;
+        assert!(!session.ended.is_cancelled());
+
+        let ended = Instant::now();
+        drop(call);
+        session.ended.cancelled().await;
+        assert!(ended.elapsed() >= idle);
     }
 
     #[tokio::test]

@@ -194,6 +194,20 @@ impl Streams {
 
     /// Ends the stream of a request that its client has cancelled.
     pub(crate) fn end_request(&mut self, id: RequestId) {
+    /// Returns the time at which the session was last in use, which is now while a request is not
+    /// answered.
+    pub(crate) fn last_use(&self, now: Instant) -> Instant {
+        let is_open = |stream: &EventStream| {
+            let handler = stream.handler.as_ref();
+            handler.is_some_and(|handler| !handler.0.is_closed())
+        };
+        if self.of_requests.values().any(is_open) {
+            now
+        } else {
+            self.used
+        }
+    }
+
         self.end(&Cause::Request(id));
     }
 

@@ -13,7 +13,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, timeout};
 use tool_adapters::mcp::Server;
-use tool_core::Runtime;
+use tool_core::{Runtime, ToolContext, tool};
 use tower::ServiceExt;
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -256,6 +256,34 @@ async fn idle_sessions_expire_and_make_room() {
         tokio::time::sleep(idle + Duration::from_secs(1)).await;
     }
     assert_eq!(opened, [500, 500]);
+}
+
+/// Rest for ten seconds. After a few more the stream of a call has comments, which know no paused clock.
+#[tool(timeout = "10m")]
+async fn rest() -> &'static str {
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    "rested"
+}
+
+#[tokio::test(start_paused = true)]
+async fn session_lives_as_long_as_its_call() {
+    let tools = ToolContext::builder().with(rest).build().expect("tools");
+    let server = Server::from_tools(tools).expect("a server");
+    let app = server.idle_timeout(Duration::from_secs(3)).router();
+    let opened = app.clone().oneshot(post("", &[], &initialize())).await;
+    let opened = opened.expect("an answer");
+    let session = opened.headers()["mcp-session-id"].to_str().expect("an id");
+    let headers = [
+        ("mcp-session-id", session),
+        ("mcp-protocol-version", "2025-11-25"),
+    ];
+    let params = json!({"name": "rest", "arguments": {}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let answer = app.clone().oneshot(post("", &headers, &call)).await;
+    let body = answer.expect("an answer").into_body();
+    let body = axum::body::to_bytes(body, 1 << 20).await.expect("a body");
+    let text = String::from_utf8_lossy(&body);
+    assert!(text.contains("rested"), "{text}");
 }
 
 async fn connect(url: &str) -> TcpStream {
