@@ -320,7 +320,7 @@ impl SessionManager for HttpSessions {
         loop {
             let event = events.recv().await.ok_or(SessionError::Ended)?;
             if let Some(message) = event.message {
-                // The stream has the only other copy, and has ended.
+                // The stream may keep another copy.
                 return Ok(Arc::unwrap_or_clone(message));
             }
         }

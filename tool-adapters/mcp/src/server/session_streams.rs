@@ -91,11 +91,12 @@ impl SessionStreams {
                         let answered = answered(&message);
                         let event = stream.record(ServerSseMessage::from_message(message));
                         // Without a client the event is kept until it requests the stream again.
-                        let is_sent = place.map(|place| place.send(event.into())).is_ok();
-                        if let Some(ended) = answered
-                            .and_then(|request| streams.end(&request))
-                            .filter(|_| !is_sent)
-                        {
+                        if let Ok(place) = place {
+                            place.send(event.into());
+                        }
+                        // A client whose connection is half open has not got its answer, which
+                        // this process does not learn.
+                        if let Some(ended) = answered.and_then(|request| streams.end(&request)) {
                             streams.keep(ended);
                         }
                         streams.trim();
@@ -125,12 +126,13 @@ pub(crate) struct Streams {
     pub(crate) used: Instant,
     /// The number of requests that have come.
     requests: u64,
-    /// The streams of requests that are not answered.
+    /// The streams of requests that are not answered, and the kept ones.
     of_requests: HashMap<u64, EventStream>,
     /// The number of the request whose stream has the messages that belong to a request or its
     /// progress.
     numbers: HashMap<Cause, u64>,
-    /// The numbers of the requests whose answer waits for the client to request the stream again.
+    /// The numbers of the last requests that are answered, whose streams the client may request
+    /// again.
     kept: VecDeque<u64>,
     /// The stream of the session, which has the messages that belong to no request.
     own: EventStream,
@@ -192,8 +194,6 @@ impl Streams {
         events
     }
 
-    /// Ends the stream of a request that its client has cancelled.
-    pub(crate) fn end_request(&mut self, id: RequestId) {
     /// Returns the time at which the session was last in use, which is now while a request is not
     /// answered.
     pub(crate) fn last_use(&self, now: Instant) -> Instant {
@@ -208,6 +208,8 @@ impl Streams {
         }
     }
 
+    /// Ends the stream of a request that its client has cancelled.
+    pub(crate) fn end_request(&mut self, id: RequestId) {
         self.end(&Cause::Request(id));
     }
 
@@ -218,9 +220,9 @@ impl Streams {
         Some((number, self.of_requests.remove(&number)?))
     }
 
-    /// Keeps a stream whose answer has not reached the client.
+    /// Keeps a stream that ends with its answer, which may not reach the client.
     fn keep(&mut self, (number, mut stream): (u64, EventStream)) {
-        stream.handler = None;
+        stream.close();
         self.kept.push_back(number);
         if self.kept.len() > CAPACITY
             && let Some(oldest) = self.kept.pop_front()
@@ -276,11 +278,11 @@ impl Streams {
             Some((index, number)) => {
                 let index = index.parse().ok()?;
                 let number = number.parse().ok()?;
-                let events = self.of_requests.get_mut(&number)?.resume(index);
-                if let Some(at) = self.kept.iter().position(|kept| *kept == number) {
+                let stream = self.of_requests.get_mut(&number)?;
+                let events = stream.resume(index);
+                if self.kept.contains(&number) {
                     // It ends with its answer.
-                    self.kept.remove(at);
-                    self.of_requests.remove(&number);
+                    stream.close();
                 }
                 Some(events)
             }
@@ -425,6 +427,12 @@ impl EventStream {
         self.sender = sender;
         events
     }
+
+    /// Ends the stream for its client, which may request it again.
+    fn close(&mut self) {
+        self.sender = channel(1).0;
+        self.handler = None;
+    }
 }
 
 #[cfg(test)]
@@ -546,11 +554,19 @@ mod tests {
         let mut events = streams.lock().resume("20/0").expect("a stream");
         streams.send(answer(7)).await;
         assert_eq!(ids(&mut events), ["21/0"]);
-        assert_eq!(
-            resumed("20/0"),
-            None,
-            "a request whose answer was sent has no stream"
-        );
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_was_sent_can_be_requested_again() {
+        let streams = opened();
+        // The client's connection is half open: what is sent on it is lost later.
+        let mut sent = streams.lock().of_request(&request(7), None);
+        streams.send(answer(7)).await;
+        assert_eq!(ids(&mut sent), ["0/0", "1/0"]);
+        assert!(sent.is_closed());
+        let mut resumed = streams.lock().resume("0/0").expect("a stream");
+        assert_eq!(ids(&mut resumed), ["1/0"]);
+        assert!(resumed.is_closed());
     }
 
     #[tokio::test]
@@ -565,7 +581,7 @@ mod tests {
             events.map(|mut events| (ids(&mut events), events.is_closed()))
         };
         assert_eq!(resumed(19), Some((vec!["1/19".to_owned()], true)));
-        assert_eq!(resumed(19), None, "it waits once");
+        assert_eq!(resumed(19), Some((vec!["1/19".to_owned()], true)), "again");
         assert!(
             resumed(4).is_some() && resumed(3).is_none(),
             "the last 16 wait"
@@ -600,7 +616,6 @@ mod tests {
             ids(&mut streams.lock().resume("0/11").expect("a stream")),
             ["1/11"]
         );
-        assert_eq!(bytes(), 0);
     }
 
     #[tokio::test]
@@ -616,7 +631,8 @@ mod tests {
                 vec!["0/1".to_owned(), "1/1".to_owned()]
             )
         );
-        assert!(earlier.is_closed() && streams.lock().of_requests.is_empty());
+        assert!(earlier.is_closed() && later.is_closed());
+        assert_eq!(streams.lock().kept, [1], "the earlier one is not kept");
     }
 
     #[tokio::test]
