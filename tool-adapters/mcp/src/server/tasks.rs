@@ -35,7 +35,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 use tool_core::session::{JournalEntry, SharedPlace};
 use tool_core::time::whole_milliseconds;
-use tool_core::{CancellationToken, ErrorKind, ToolResponse};
+use tool_core::{CancellationToken, ErrorKind, ToolResponse, time};
 
 /// The time after which a client should ask for the state of a task again.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -185,7 +185,7 @@ impl Tasks {
         // A process that is drained waits until other processes know the end.
         let unrecorded = entry.shared.is_some().then(|| session.open_answer());
         tokio::spawn(async move {
-            let expiry = Instant::now() + entry.times.ttl;
+            let expiry = time::after(Instant::now(), entry.times.ttl);
             let work = async {
                 let end = entry.run(&mut call).await;
                 entry.end(end).await;

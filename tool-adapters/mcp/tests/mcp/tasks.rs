@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use tool_adapters::mcp::{Server, TaskSupport};
 use tool_core::{RunContext, Runtime, ToolContext, ToolDefinition, ToolError, UserData, tool};
 
@@ -380,6 +381,19 @@ async fn task_is_kept_for_its_time_only() {
             tokio::task::yield_now().await;
         }
     }
+}
+
+#[tokio::test]
+async fn time_of_a_task_can_be_endless() {
+    let (server, done) = server();
+    let mut line = LineClient::connect(&server.task_ttl(Duration::MAX));
+    let created = call(&mut line, "work", json!({"text": "x"})).await;
+    done.notify_one();
+    let id = &created["result"]["taskId"];
+    let ended = wait_for(&mut line, id, "completed");
+    let task = timeout(Duration::from_secs(20), ended).await;
+    let task = task.expect("the task ends");
+    assert_eq!(task["result"]["content"][0]["text"], "x", "{task}");
 }
 
 /// Reads an answer until its text contains a mark.
