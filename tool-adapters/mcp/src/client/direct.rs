@@ -9,7 +9,7 @@ use crate::client::http_answer::{Events, HttpError, Posted, too_long_event};
 use crate::client::http_client::{AuthorizedClient, SessionHeaders};
 use crate::lines::LineWriter;
 use foldhash::HashMap;
-use futures_util::StreamExt;
+use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -295,10 +295,14 @@ impl DirectCalls {
                     .min(MAX_PAUSE),
             )
             .await;
-            events = client
-                .stream(session, last.as_deref())
-                .await
-                .map_err(failed)?;
+            events = match client.stream(session, last.as_deref()).await {
+                Ok(resumed) => resumed,
+                Err(error) if is_temporary(&error) => {
+                    tracing::debug!(%error, "failed to request the stream of a call again");
+                    stream::empty().boxed()
+                }
+                Err(error) => return Err(failed(error)),
+            };
         }
         Err(ServiceError::TransportClosed)
     }
@@ -343,6 +347,17 @@ pub(crate) fn result(message: ServerJsonRpcMessage) -> Result<ServerResult, Serv
         ServerJsonRpcMessage::Error(error) => Err(ServiceError::McpError(error.error)),
         _ => Err(ServiceError::UnexpectedResponse),
     }
+}
+
+/// Returns true for an error after which a stream can be requested again: the server is not
+/// reached, or cannot answer at the moment.
+fn is_temporary(error: &HttpError) -> bool {
+    matches!(
+        error,
+        StreamableHttpError::Io(_)
+            | StreamableHttpError::Client(_)
+            | StreamableHttpError::HttpStatus(_)
+    )
 }
 
 fn failed(error: HttpError) -> ServiceError {

@@ -26,7 +26,7 @@ use rmcp::model::{
 use rmcp::service::ServiceError;
 use rmcp::transport::common::http_header::HEADER_SESSION_ID;
 use rmcp::transport::streamable_http_client::{
-    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
+    HttpStatusError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
 use std::borrow::Cow;
@@ -222,6 +222,9 @@ impl AuthorizedClient {
         let answer = match self.send(&Method::GET, &headers, None).await {
             Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            Ok(response) if response.status().is_server_error() => {
+                Err(HttpStatusError::new(response.status().as_u16(), None).into())
             }
             Ok(response) => match http_answer::read(response, true, false).await {
                 Ok(Posted::Events(events, _)) => Ok(events),

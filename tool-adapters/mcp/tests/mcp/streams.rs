@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tool_adapters::mcp::McpClient;
@@ -21,6 +21,9 @@ struct Peer {
     sessions: AtomicUsize,
     calls: AtomicUsize,
     resumed: AtomicUsize,
+    /// The requests for the rest of a stream that fail, and their status.
+    faults: AtomicUsize,
+    fault: AtomicU16,
     /// The stream of the session.
     common: Mutex<Option<UnboundedSender<String>>>,
 }
@@ -51,6 +54,12 @@ async fn answer(State(peer): State<Arc<Peer>>, request: Request) -> Response {
         // The rest of a call's stream, whose event is its id, or the stream of the session.
         if let Some(event_id) = parts.headers.get("last-event-id") {
             peer.resumed.fetch_add(1, Ordering::Relaxed);
+            let is_left = |faults: usize| faults.checked_sub(1);
+            let fault = (peer.faults).fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left);
+            if fault.is_ok() {
+                let status = StatusCode::from_u16(peer.fault.load(Ordering::Relaxed));
+                return status.expect("a status").into_response();
+            }
             let id = serde_json::from_slice(event_id.as_bytes()).expect("the id of a call");
             return events(event(&result(&id)));
         }
@@ -178,6 +187,27 @@ async fn a_stream_that_ends_early_is_requested_again() {
         peer.resumed.load(Ordering::Relaxed),
     );
     assert_eq!(counts, (1, 1), "the call was made once");
+}
+
+#[tokio::test]
+async fn a_stream_is_requested_again_after_a_fault() {
+    let (peer, tools) = connect().await;
+    peer.faults.store(2, Ordering::Relaxed);
+    peer.fault.store(503, Ordering::Relaxed);
+    assert_done(&call(&tools, "resumed").await);
+    assert_eq!(peer.resumed.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+async fn a_refused_stream_is_not_requested_again() {
+    for status in [401, 404, 405] {
+        let (peer, tools) = connect().await;
+        peer.faults.store(usize::MAX, Ordering::Relaxed);
+        peer.fault.store(status, Ordering::Relaxed);
+        let response = call(&tools, "resumed").await;
+        assert!(response.error().is_some(), "{response:?}");
+        assert_eq!(peer.resumed.load(Ordering::Relaxed), 1, "{status}");
+    }
 }
 
 #[tokio::test]
