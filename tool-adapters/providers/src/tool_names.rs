@@ -61,6 +61,22 @@ impl NameRule {
         })
     }
 
+    /// Returns true if a tool may have this name at the provider, whatever other tools there are.
+    pub fn may_name(self, tool: &str, wire: &str) -> bool {
+        if wire == tool || wire == self.nearest(tool) {
+            return true;
+        }
+        let hashed = self.hashed(tool, 0);
+        let start = hashed.len() - HASH_LENGTH + 1;
+        let (name, hash) = match wire.split_at_checked(start) {
+            Some(parts) => parts,
+            None => return false,
+        };
+        hashed.starts_with(name)
+            && hash.len() == HASH_LENGTH - 1
+            && hash.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
     /// Replaces characters that the provider does not accept by `_`.
     fn plain(self, name: &str) -> String {
         let first = name

@@ -14,6 +14,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters_http::debug_only;
+use tool_adapters_providers::Provider;
 use tool_core::Secret;
 
 /// A server as a resource that access tokens protect (OAuth 2.1), for [`Server::oauth`](crate::Server::oauth).
@@ -104,7 +105,9 @@ impl OAuthResource {
     }
 
     /// Adds scopes that calls of a tool need beside those of each request. A client whose token
-    /// lacks one is answered 403 with the scopes, and can ask its user for more.
+    /// lacks one is answered 403 with the scopes, and can ask its user for more. Note that clients
+    /// call a tool such as `files/delete` by another name, `files_delete`, so a tool that has that
+    /// name itself needs the scopes, too.
     pub fn tool_scopes(
         mut self,
         tool: impl Into<String>,
@@ -300,16 +303,22 @@ impl ResourceGate {
         Ok(claims)
     }
 
-    /// Checks that a token has the scopes for calls of these tools.
+    /// Checks that a token has the scopes for calls of tools by these names. The tools of a session
+    /// are its own, so a name counts for each tool that may have it there.
     pub(crate) fn permit<'a>(
         &self,
         claims: Option<&AccessClaims>,
-        tools: impl IntoIterator<Item = &'a str>,
+        called: impl IntoIterator<Item = &'a str>,
     ) -> Result<(), Refusal> {
-        let needed = tools
+        let rule = Provider::Mcp.spec().tool_names;
+        let scopes_of = |name| {
+            let scopes = self.resource.tool_scopes.iter();
+            scopes.filter(move |(tool, _)| rule.may_name(tool, name))
+        };
+        let needed = called
             .into_iter()
-            .filter_map(|tool| self.resource.tool_scopes.get(tool))
-            .flatten();
+            .flat_map(scopes_of)
+            .flat_map(|(_, scopes)| scopes);
         match claims {
             Some(claims) => self.require(claims, needed),
             None => needed.count().eq(&0).then_some(()).ok_or(Refusal::Missing),

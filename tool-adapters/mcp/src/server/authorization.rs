@@ -2,14 +2,13 @@
 
 use crate::auth::{AccessClaims, Refusal};
 use crate::server::message::{ClientMessage, Incoming, ReadMessage};
-use crate::server::session::{ServerState, Settings};
+use crate::server::session::Settings;
 use axum::Router;
 use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::Response;
 use std::io;
 use std::sync::Arc;
-use tool_adapters_providers::{Provider, declare};
 
 /// Returns the principal of a request whose token was checked.
 pub(crate) fn principal(parts: &Parts) -> Option<String> {
@@ -66,9 +65,8 @@ pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Option<Resp
 
 /// Checks that the token of a request has the scopes of the tools that its messages call. Returns
 /// the answer to a refused request.
-pub(crate) fn permit(state: &ServerState, parts: &Parts, incoming: &Incoming) -> Option<Response> {
-    let oauth = state
-        .settings
+pub(crate) fn permit(settings: &Settings, parts: &Parts, incoming: &Incoming) -> Option<Response> {
+    let oauth = settings
         .oauth
         .as_ref()
         .filter(|oauth| oauth.has_tool_scopes())?;
@@ -76,19 +74,12 @@ pub(crate) fn permit(state: &ServerState, parts: &Parts, incoming: &Incoming) ->
         Incoming::One(message) => called_tool(message).into_iter().collect::<Vec<_>>(),
         Incoming::Batch(messages) => messages.iter().filter_map(called_tool).collect(),
     };
-    let tools = state.runtime.tools();
-    let declared = declare(Provider::Mcp, &tools);
-    // A name that is not listed reaches the session as it is.
-    let names = called
-        .iter()
-        .flat_map(|name| [Some(*name), declared.tool_name(name)])
-        .flatten();
     let claims = parts
         .extensions
         .get::<Arc<AccessClaims>>()
         .map(|claims| &**claims);
     oauth
-        .permit(claims, names)
+        .permit(claims, called)
         .err()
         .map(|refusal| oauth.refuse(&refusal))
 }

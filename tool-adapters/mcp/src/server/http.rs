@@ -209,7 +209,7 @@ async fn serve_request(endpoint: &Arc<Endpoint>, request: Request) -> Response {
         checked.connection.allows_batches(),
     );
     #[cfg(feature = "auth")]
-    if let Some(refused) = authorization::permit(&gate.state, &checked.parts, &incoming) {
+    if let Some(refused) = authorization::permit(settings, &checked.parts, &incoming) {
         return refused;
     }
     match incoming {

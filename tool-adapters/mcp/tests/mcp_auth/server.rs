@@ -9,6 +9,7 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tool_adapters::mcp::{AccessClaims, OAuthResource};
+use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError};
 
 fn with(mut claims: Value, name: &str, value: Value) -> Value {
     match value {
@@ -552,6 +553,33 @@ async fn opaque_tokens_are_introspected() {
         kept.len() == 4 && kept.iter().all(|kept| !kept.target.contains("token")),
         "{kept:?}"
     );
+}
+
+#[tokio::test]
+async fn scopes_of_a_tool_of_the_session_alone_are_needed() {
+    let issuer = Issuer::start().await;
+    let trusted = issuer.url.clone();
+    let declared = RawTool {
+        name: "files/delete".into(),
+        description: String::new(),
+        parameters: json!({"type": "object"}),
+    };
+    let delete = async |_: Value, _: &RunContext| Ok::<_, ToolError>(json!("deleted"));
+    let tools = ToolContext::builder().with(FunctionTool::raw(declared, delete));
+    let tools = tools.build().expect("tools");
+    let url = serve(|server, resource| {
+        let resource = resource
+            .issuer(trusted)
+            .tool_scopes("files/delete", ["write"]);
+        server
+            .oauth(resource)
+            .session(move |builder, _| builder.tools(tools.clone()))
+    })
+    .await;
+    let delete = call(&url, "files_delete").bearer_auth(issuer.token(&url));
+    let (code, challenge) = refusal(delete).await;
+    assert_eq!(code, 403);
+    assert!(challenge.contains("scope=\"write\""), "{challenge}");
 }
 
 #[tokio::test]

@@ -51,6 +51,29 @@ fn what_the_provider_does_not_take_is_read_as_an_underscore() {
 }
 
 #[test]
+fn a_tool_may_have_any_name_that_it_gets_somewhere() {
+    let rule = Provider::Mcp.spec().tool_names;
+    let tool = "files/delete";
+    for others in [&[][..], &["files_delete"], &["files:delete"]] {
+        let names = names(Provider::Mcp, &[&[tool], others].concat());
+        let wire = names.wire(tool).expect("a name");
+        assert!(rule.may_name(tool, wire), "{wire}");
+    }
+    let long = "x/".repeat(200);
+    let names = names(Provider::Mcp, &[&long]);
+    assert!(rule.may_name(&long, names.wire(&long).expect("a name")));
+    assert!(rule.may_name(tool, tool));
+}
+
+#[test]
+fn a_tool_has_no_name_of_another() {
+    let rule = Provider::Mcp.spec().tool_names;
+    for other in ["files_deleted", "delete", "files_delete_all_of_it", "", "é"] {
+        assert!(!rule.may_name("files/delete", other), "{other}");
+    }
+}
+
+#[test]
 fn a_name_begins_as_the_provider_wants() {
     assert_eq!(names(Provider::Gemini, &["1st"]).wire("1st"), Some("_1st"));
     assert_eq!(
