@@ -72,6 +72,10 @@ impl IssuerKey {
 }
 
 impl IssuerDocuments {
+    pub(crate) fn have_keys(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
     /// Returns the keys with which a token may be signed.
     pub(crate) fn keys(
         &self,
@@ -89,15 +93,18 @@ impl IssuerDocuments {
 pub(crate) struct IssuerCache {
     pub(crate) issuer: String,
     pub(crate) fetcher: Fetcher,
+    /// True for an issuer whose tokens may be no JWTs, so that it may have no keys.
+    is_introspected: bool,
     current: Mutex<Option<Arc<IssuerDocuments>>>,
     fetches: tokio::sync::Mutex<VecDeque<Instant>>,
 }
 
 impl IssuerCache {
-    pub(crate) fn new(issuer: String, fetcher: Fetcher) -> Self {
+    pub(crate) fn new(issuer: String, fetcher: Fetcher, is_introspected: bool) -> Self {
         Self {
             issuer,
             fetcher,
+            is_introspected,
             current: Mutex::default(),
             fetches: tokio::sync::Mutex::default(),
         }
@@ -170,6 +177,28 @@ impl IssuerCache {
         let metadata = IssuerMetadata::fetch(&self.fetcher, &self.issuer)
             .await
             .map_err(|error| error.to_string())?;
+        let keys = match self.fetch_keys(&metadata).await {
+            Ok(keys) => keys,
+            Err(error) if self.may_lack_keys() => {
+                tracing::debug!(issuer = %self.issuer, error, "an introspected issuer has no keys");
+                Vec::new()
+            }
+            Err(error) => return Err(error),
+        };
+        Ok(IssuerDocuments {
+            metadata,
+            keys,
+            fetched: Instant::now(),
+        })
+    }
+
+    /// Returns true if the documents are of use without keys, and replace none that have some.
+    fn may_lack_keys(&self) -> bool {
+        let current = self.current();
+        self.is_introspected && current.is_none_or(|documents| !documents.have_keys())
+    }
+
+    async fn fetch_keys(&self, metadata: &IssuerMetadata) -> Result<Vec<IssuerKey>, String> {
         let jwks = metadata
             .jwks_uri
             .as_deref()
@@ -188,16 +217,11 @@ impl IssuerCache {
             .get("keys")
             .and_then(Value::as_array)
             .ok_or("its keys have no `keys`")?;
-        let keys = keys
+        Ok(keys
             .iter()
             .take(MAX_KEYS)
             .filter_map(IssuerKey::of)
-            .collect();
-        Ok(IssuerDocuments {
-            metadata,
-            keys,
-            fetched: Instant::now(),
-        })
+            .collect())
     }
 }
 

@@ -159,7 +159,11 @@ impl OAuthResource {
                 for (issuer, introspection) in &self.issuers {
                     match fetcher.parse("the issuer", issuer) {
                         Ok(_) => issuers.push(TrustedIssuer::new(
-                            IssuerCache::new(issuer.clone(), fetcher.clone()),
+                            IssuerCache::new(
+                                issuer.clone(),
+                                fetcher.clone(),
+                                introspection.is_some(),
+                            ),
                             introspection.clone(),
                         )),
                         Err(error) => problems.push(error.to_string()),

@@ -267,7 +267,9 @@ async fn check_jwt(
     let documents = issuer
         .documents(|documents| documents.keys(id, header.alg).next().is_some())
         .await;
-    let documents = documents.ok_or(TokenProblem::Unavailable)?;
+    let documents = documents
+        .filter(|documents| documents.have_keys())
+        .ok_or(TokenProblem::Unavailable)?;
     let mut validation = Validation::new(header.alg);
     validation.leeway = leeway.as_secs();
     validation.validate_nbf = true;

@@ -555,6 +555,33 @@ async fn opaque_tokens_are_introspected() {
     );
 }
 
+/// Serves with opaque tokens of an issuer.
+async fn introspecting(issuer: &Issuer) -> String {
+    let trusted = issuer.url.clone();
+    serve(|server, resource| {
+        server.oauth(resource.introspected_issuer(trusted, "resource", "hunter2"))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_issuer_without_keys_is_asked_about_tokens() {
+    for keys in [json!(null), json!("http://127.0.0.1:9/jwks")] {
+        let issuer = Issuer::start().await;
+        let url = introspecting(&issuer).await;
+        issuer.behaviour().metadata = json!({"introspected_audience": url, "jwks_uri": keys});
+        assert_eq!(status(&url, "opaque-token").await, 200, "{keys}");
+    }
+}
+
+#[tokio::test]
+async fn a_jwt_without_keys_of_its_issuer_is_no_refusal() {
+    let issuer = Issuer::start().await;
+    let url = introspecting(&issuer).await;
+    issuer.behaviour().metadata = json!({"introspected_audience": url, "jwks_uri": null});
+    assert_eq!(status(&url, &issuer.token(&url)).await, 503);
+}
+
 #[tokio::test]
 async fn scopes_of_a_tool_of_the_session_alone_are_needed() {
     let issuer = Issuer::start().await;
