@@ -76,7 +76,8 @@ impl OAuthResource {
     }
 
     /// Adds an issuer of tokens that may be no JWTs. The server asks the issuer about each of those
-    /// (RFC 7662), as this client.
+    /// (RFC 7662), as this client. You can add one such issuer, because such a token does not name
+    /// its issuer. The issuer needs no keys (`jwks_uri`) unless some of its tokens are JWTs.
     pub fn introspected_issuer(
         mut self,
         issuer: impl Into<String>,
@@ -141,6 +142,13 @@ impl OAuthResource {
         let url = self.checked_url(&mut problems);
         if self.issuers.is_empty() {
             problems.push("expected an `OAuthResource::issuer`, got none".to_owned());
+        }
+        let introspected = self.issuers.iter().filter(|(_, client)| client.is_some());
+        let count = introspected.count();
+        if count > 1 {
+            problems.push(format!(
+                "expected one `OAuthResource::introspected_issuer`, got {count}; a token that is no JWT does not name its issuer"
+            ));
         }
         for scope in self
             .scopes

@@ -653,6 +653,14 @@ async fn unsound_settings_serve_nothing() {
         ),
         (server().oauth(sound().scopes(["a\"b"])), "scope"),
         (server().oauth(sound()).bearer_token(token), "got both"),
+        (
+            server().oauth(
+                sound()
+                    .introspected_issuer("https://a.example", "resource", "hunter2")
+                    .introspected_issuer("https://b.example", "resource", "hunter2"),
+            ),
+            "expected one `OAuthResource::introspected_issuer`, got 2",
+        ),
     ] {
         let error = server
             .bind(([127, 0, 0, 1], 0).into())
