@@ -9,6 +9,7 @@ use restate_sdk::prelude::{
     HandlerResult, Json, ObjectContext, RunFuture, TerminalError,
 };
 use serde::{Deserialize, Serialize};
+use std::error::Error as StdError;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -96,11 +97,25 @@ where
             ctx.clear(WAITING);
             Ok(value)
         }
-        // Restate runs the function again, which would not clear the state here.
-        Ok(Some(Err(error))) => Err(error.into()),
+        Ok(Some(Err(error))) => {
+            let error = error.into();
+            // After any other error Restate runs the function again, which would not clear the
+            // state here.
+            if is_terminal(&error) {
+                ctx.clear(WAITING);
+            }
+            Err(error)
+        }
         Ok(None) => Err(StepError("the function was given up".to_owned()).into()),
         Err(error) => Err(StepError(format!("the function failed: {error}")).into()),
     }
+}
+
+/// Returns true for an error that ends the function. Its text alone tells that: an error after which
+/// the function runs again begins otherwise, whatever its own text is.
+fn is_terminal(error: &HandlerError) -> bool {
+    let shown: &dyn StdError = error.as_ref();
+    shown.to_string().starts_with("Terminal error")
 }
 
 /// Says in the object's state which function runs and for which signal it waits, so that a decision finds it.
@@ -282,5 +297,17 @@ impl DurableSteps for RestateSteps {
             self.ask(Request::Sleep { time, over });
             self.answer(slept).await
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_tells_whether_it_ends_the_function() {
+        assert!(is_terminal(&TerminalError::new("refused").into()));
+        let other = StepError("Terminal error".to_owned());
+        assert!(!is_terminal(&other.into()));
     }
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tool_adapters::restate::sdk::prelude::{
-    Endpoint, HandlerResult, HttpServer, IntoServiceDefinition, ObjectContext, ServiceOptions,
+    ContextReadState, Endpoint, HandlerResult, HttpServer, IntoServiceDefinition, Json,
+    ObjectContext, ServiceOptions, TerminalError,
 };
 use tool_adapters::restate::{EarlierRuns, with_steps};
 use tool_core::session::DurableSteps;
@@ -59,6 +60,29 @@ impl Slow {
     }
 }
 
+/// An object whose function ends with a terminal error.
+#[derive(Default)]
+struct Refusing {
+    earlier: EarlierRuns,
+}
+
+#[tool_adapters::restate::sdk::object(name = "DurableAgent")]
+impl Refusing {
+    /// Answers whether a function is said to run.
+    #[handler]
+    async fn message(&self, ctx: ObjectContext<'_>, text: String) -> HandlerResult<String> {
+        if text == "state" {
+            return Ok(ctx
+                .get::<Json<serde_json::Value>>("waiting")
+                .await?
+                .is_some()
+                .to_string());
+        }
+        let refuse = |_| async { Err::<String, _>(TerminalError::new("refused")) };
+        with_steps(&ctx, &self.earlier, refuse).await
+    }
+}
+
 /// Serves an object, and returns what it answers.
 async fn answer(
     server: &RestateServer,
@@ -93,6 +117,22 @@ async fn a_step_that_restate_gives_up_does_not_run_twice() {
     let answer = answer(&server, endpoint, "Go").await;
     assert_eq!(answer.expect("an answer"), "done");
     assert_eq!(effects.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_terminal_error_leaves_no_waiting_function() {
+    let program = match RestateServer::program(false) {
+        Ok(program) => program,
+        Err(missing) => return skip(missing),
+    };
+    let folder = TempDir::new().expect("a folder");
+    let server = RestateServer::start(&program, folder.path()).await;
+    let server = server.expect("the server starts");
+    let endpoint = || Endpoint::builder().bind(Refusing::default()).build();
+    let refused = answer(&server, endpoint(), "Go").await;
+    refused.expect_err("a terminal error");
+    let is_waiting = answer(&server, endpoint(), "state").await;
+    assert_eq!(is_waiting.expect("an answer"), "false");
 }
 
 #[tokio::test]
