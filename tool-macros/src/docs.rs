@@ -1,12 +1,11 @@
 //! Doc comments, split into the description for the model, the list of parameters and the
 //! description of the result.
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Span, TokenStream};
 use quote::quote;
-use syn::parse::Parser as _;
-use syn::punctuated::Punctuated;
-use syn::{Attribute, Expr, ExprLit, Lit, Meta, MetaNameValue, Token};
+use syn::{Attribute, Expr, ExprLit, Lit, Meta, MetaNameValue};
 
+use crate::attr::cfg_attr::Conditional;
 use crate::attr::grammar::ungrouped;
 
 /// Sections that are left out of the description, as they are written for readers of the code.
@@ -171,33 +170,8 @@ fn add_values(meta: &Meta, condition: Option<&Condition>, values: &mut Vec<DocVa
     }
 }
 
-/// A `cfg_attr`, taken apart.
-struct Conditional {
-    predicate: TokenStream,
-    metas: Vec<Meta>,
-}
-
-impl Conditional {
-    fn of(meta: &Meta) -> Option<Self> {
-        let Meta::List(list) = meta else { return None };
-        if !list.path.is_ident("cfg_attr") {
-            return None;
-        }
-        let mut trees = list.tokens.clone().into_iter();
-        let is_comma =
-            |tree: &TokenTree| matches!(tree, TokenTree::Punct(punct) if punct.as_char() == ',');
-        let predicate = trees.by_ref().take_while(|tree| !is_comma(tree)).collect();
-        let metas = Punctuated::<Meta, Token![,]>::parse_terminated
-            .parse2(trees.collect())
-            .ok()?;
-        Some(Self {
-            predicate,
-            metas: metas.into_iter().collect(),
-        })
-    }
-}
-
-/// Splits the value of a doc attribute into lines, without the space or the stars before the text.
+/// Splits the value of a doc attribute into lines, without the stars before the text and the
+/// indentation that all lines have.
 fn lines(text: &str) -> Vec<String> {
     if !text.contains('\n') {
         return vec![text.strip_prefix(' ').unwrap_or(text).trim_end().to_owned()];

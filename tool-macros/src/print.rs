@@ -4,11 +4,11 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::{ToTokens, TokenStreamExt as _, quote};
 use syn::{Attribute, FnArg, Signature};
 
-use crate::attr::foreign;
 use crate::attr::grammar::is;
+use crate::attr::{cfg_attr, foreign};
 use crate::docs::is_conditional_doc;
 use crate::input::{FunctionItem, ImplBlock, ImplMember};
-use crate::tokens::{mentions, regrouped};
+use crate::tokens::regrouped;
 
 /// A new body for a function, and the attribute that the body replaces.
 pub(crate) struct RewrittenBody<'a> {
@@ -91,12 +91,12 @@ fn is_consumed(attr: &Attribute) -> bool {
         .iter()
         .any(|name| is(attr, name));
     // These in a `cfg_attr` were refused already.
-    let is_mentioned = || {
+    let is_refused = || {
         ["tool", "prompt", "resource"]
             .iter()
-            .any(|name| mentions(&attr.meta, name))
+            .any(|name| cfg_attr::adds(&attr.meta, name))
     };
-    is_ours || attr.path().is_ident("cfg_attr") && is_mentioned()
+    is_ours || is_refused()
 }
 
 /// Removes the consumed attributes from tokens that do not parse, so that rustc does not report

@@ -21,8 +21,12 @@ use crate::tokens::compact;
 
 /// Returns whether the attribute has this name, alone or as the end of a path.
 pub(crate) fn is(attr: &Attribute, name: &str) -> bool {
-    attr.path()
-        .segments
+    is_path_to(attr.path(), name)
+}
+
+/// Returns whether the last segment of a path is `name`.
+pub(super) fn is_path_to(path: &Path, name: &str) -> bool {
+    path.segments
         .last()
         .is_some_and(|segment| segment.ident == name)
 }

@@ -9,6 +9,7 @@ use super::parameter::{Argument, ModelText, is_context, model_text};
 use super::passing::ungrouped_type;
 use super::toolset::{AgentAttribute, Parameter, SpannedName, Tool, Toolset};
 use crate::attr::agent::{AgentOptions, is_agent};
+use crate::attr::cfg_attr;
 use crate::attr::grammar::is;
 use crate::attr::tool::ItemKind;
 use crate::attr::tool::ItemOptions;
@@ -65,10 +66,10 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a FunctionItem, error
                 takes_no_options(attr, "close", errors);
                 toolset.close.push(function);
             }
-            () if attr.path().is_ident("cfg_attr") => {
+            () => {
                 let inside = ItemKind::ALL
                     .into_iter()
-                    .find(|kind| crate::tokens::mentions(&attr.meta, kind.name()));
+                    .find(|kind| cfg_attr::adds(&attr.meta, kind.name()));
                 if let Some(shown) = inside.map(ItemKind::shown) {
                     let message = format!(
                         "`{shown}` cannot be inside `cfg_attr`\nhelp: write `{shown}`, and `#[cfg(..)]` on the method"
@@ -76,7 +77,6 @@ fn add_function<'a>(toolset: &mut Toolset<'a>, function: &'a FunctionItem, error
                     errors.report(attr, message);
                 }
             }
-            () => {}
         }
     }
     for kind in ItemKind::ALL {
