@@ -183,16 +183,34 @@ fn lines(text: &str) -> Vec<String> {
         .map(str::trim_start)
         .filter(|line| !line.is_empty())
         .all(|line| line.starts_with('*'));
-    let line = |line: &str| {
-        let line = line.trim();
-        let line = if starred {
-            line.strip_prefix('*').unwrap_or(line)
+    let without_star = |line| {
+        if starred {
+            let text = str::trim_start(line);
+            text.strip_prefix('*').unwrap_or(text)
         } else {
             line
-        };
-        line.strip_prefix(' ').unwrap_or(line).to_owned()
+        }
     };
-    text.lines().map(line).collect()
+
+    let lines = text.lines().map(|line| without_star(line).trim_end());
+    let lines = lines.collect::<Vec<_>>();
+    // The first line follows the quote or the `/**`, and has no indentation of its own.
+    let common = lines
+        .iter()
+        .skip(1)
+        .filter(|line| !line.is_empty())
+        .map(|line| line.len() - line.trim_start().len())
+        .min()
+        .unwrap_or(0);
+    let unindented = lines.iter().enumerate().map(|(number, line)| {
+        let text = if number == 0 {
+            line.trim_start()
+        } else {
+            line.get(common..).unwrap_or_default()
+        };
+        text.to_owned()
+    });
+    unindented.collect()
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -384,12 +402,8 @@ mod tests {
             "Add an event.\n\nIt is added at once.\n\n# Notes\nKept."
         );
         assert_eq!(literal(&docs.returns), "The event.");
-        let arguments = docs
-            .arguments
-            .iter()
-            .map(|item| format!("{}: {}", item.name, literal(&item.text)));
         assert_eq!(
-            arguments.collect::<Vec<_>>(),
+            described(&docs),
             [
                 "title: Its title,\nin plain text",
                 "start_time: When it starts\n+ not an item"
@@ -410,6 +424,34 @@ mod tests {
     fn block_comments_lose_their_stars() {
         let docs = read_lines(&["\n * Add an event.\n *\n * At once.\n "]);
         assert_eq!(literal(&docs.description), "Add an event.\n\nAt once.");
+    }
+
+    /// Lists the parameters that a doc comment describes.
+    fn described(docs: &DocComment) -> Vec<String> {
+        let each = docs
+            .arguments
+            .iter()
+            .map(|item| format!("{}: {}", item.name, literal(&item.text)));
+        each.collect()
+    }
+
+    #[test]
+    fn nested_lists_of_block_comments_are_no_parameters() {
+        let starred =
+            "\n * Add.\n *\n * # Arguments\n *\n * * `kind` - One of\n *   - work: Paid\n ";
+        let indented = "Add.\n\n    # Arguments\n    - `kind` - One of\n      - work: Paid\n    ";
+        for text in [starred, indented] {
+            assert_eq!(
+                described(&read_lines(&[text])),
+                ["kind: One of\n- work: Paid"]
+            );
+        }
+    }
+
+    #[test]
+    fn block_comments_keep_the_indentation_of_code() {
+        let docs = read_lines(&["\n    Run:\n    ```\n    if a {\n      b\n    }\n    ```\n"]);
+        assert_eq!(literal(&docs.description), "Run:\n```\nif a {\n  b\n}\n```");
     }
 
     /// Writes the parts of a text, macros as they are written and conditions before `:`.
