@@ -18,6 +18,21 @@ pub(crate) fn mentions(tokens: impl ToTokens, word: &str) -> bool {
         })
 }
 
+/// Returns whether the tokens contain the value `self`. In `self::f`, it is a module.
+pub(crate) fn mentions_self_value(tokens: impl ToTokens) -> bool {
+    let trees = tokens.into_token_stream().into_iter().collect::<Vec<_>>();
+    trees.iter().enumerate().any(|(index, tree)| match tree {
+        TokenTree::Group(group) => mentions_self_value(group.stream()),
+        tree => is_self_value(tree, trees.get(index + 1)),
+    })
+}
+
+/// Returns whether a token is the value `self`, by the token after it.
+fn is_self_value(tree: &TokenTree, next: Option<&TokenTree>) -> bool {
+    let is_path = matches!(next, Some(TokenTree::Punct(punct)) if punct.as_char() == ':');
+    matches!(tree, TokenTree::Ident(ident) if ident == "self") && !is_path
+}
+
 /// Returns whether the tokens contain `&` or a lifetime other than `'static`.
 pub(crate) fn borrows(tokens: impl ToTokens) -> bool {
     let mut in_lifetime = false;
@@ -66,16 +81,22 @@ pub(crate) fn without_self_type(tokens: impl ToTokens, self_ty: &TokenStream) ->
     replaced
 }
 
-/// Replaces `self` by the name that the wrapper gives the instance.
+/// Replaces the value `self` by the name that the wrapper gives the instance.
 pub(crate) fn without_self_value(tokens: impl ToTokens, this: &Ident) -> TokenStream {
-    let each = |tree| match tree {
-        TokenTree::Ident(ident) if ident == "self" => TokenTree::Ident(this.clone()),
-        TokenTree::Group(group) => {
-            regrouped(&group, without_self_value(group.stream(), this)).into()
-        }
-        other => other,
-    };
-    tokens.into_token_stream().into_iter().map(each).collect()
+    let mut trees = tokens.into_token_stream().into_iter().peekable();
+    let mut replaced = TokenStream::new();
+    while let Some(tree) = trees.next() {
+        let tree = match tree {
+            TokenTree::Group(group) => {
+                let inner = without_self_value(group.stream(), this);
+                regrouped(&group, inner).into()
+            }
+            tree if is_self_value(&tree, trees.peek()) => TokenTree::Ident(this.clone()),
+            other => other,
+        };
+        replaced.extend([tree]);
+    }
+    replaced
 }
 
 /// Replaces elided lifetimes by `'static`, as a schema belongs to a type and not to a borrow.
@@ -262,6 +283,25 @@ mod tests {
                 quote!(Result<&str, Cow<'_, [&'static u8]>>)
             )),
             "Result<&'static str, Cow<'static, [&'static u8]>>"
+        );
+    }
+
+    #[test]
+    fn self_before_a_path_is_a_module() {
+        assert!(mentions_self_value(quote!(limits(self.most))));
+        assert!(mentions_self_value(quote!(most(&self))));
+        assert!(!mentions_self_value(quote!(f(self::MOST))));
+    }
+
+    #[test]
+    fn keeps_the_module_self_of_a_path() {
+        let this = Ident::new("this", Span::call_site());
+        assert_eq!(
+            compact(without_self_value(
+                quote!(self::most(self, [self.a])),
+                &this
+            )),
+            "self::most(this, [this.a])"
         );
     }
 

@@ -89,3 +89,40 @@ fn constants_may_have_the_names_of_generated_locals() {
         .build();
     assert!(tools.is_ok());
 }
+
+mod limits {
+    pub const MOST: u8 = 9;
+
+    pub fn is_large(args: &super::TakeArgs) -> bool {
+        args.count > 3
+    }
+
+    pub fn is_open(_: &tool_core::RunContext) -> bool {
+        true
+    }
+}
+
+/// Take some.
+#[tool(confirm = self::limits::is_large, dynamic = self::limits::is_open, args = TakeArgs)]
+fn take(#[arg(default = self::limits::MOST, example = self::limits::MOST)] count: u8) -> u8 {
+    count
+}
+
+#[toolset(part)]
+impl Station {
+    /// Take as many as the station has.
+    #[tool]
+    fn take_all(&self, #[arg(default = self::limits::MOST.max(self.level as u8))] count: u8) -> u8 {
+        count
+    }
+}
+
+#[test]
+fn paths_may_begin_with_the_module_self() {
+    let tools = ToolContext::builder()
+        .with(Station { level: 3 })
+        .with(take)
+        .build()
+        .expect("sound");
+    assert!(tools.has_tool("take") && tools.has_tool("take_all"));
+}

@@ -12,7 +12,7 @@ use super::grammar::{
     crate_path, flag, has_value, invalid_value, ungrouped, value,
 };
 use crate::errors::Errors;
-use crate::tokens::{compact, mentions};
+use crate::tokens::{compact, mentions_self_value};
 
 /// The kind of item that a function becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,7 +273,7 @@ fn confirm(meta: &ParseNestedMeta) -> Result<Confirm> {
             let message = "`confirm` takes a function of the arguments\nhelp: write `confirm`, or `confirm = function` with `fn function(args: &Args) -> bool`";
             Err(Error::new_spanned(&expr, message))
         }
-        _ if mentions(&expr, "self") => Ok(Confirm::Instance(expr)),
+        _ if mentions_self_value(&expr) => Ok(Confirm::Instance(expr)),
         _ => Ok(Confirm::When(expr)),
     }
 }
@@ -281,7 +281,7 @@ fn confirm(meta: &ParseNestedMeta) -> Result<Confirm> {
 /// Parses `dynamic = function`.
 fn dynamic(meta: &ParseNestedMeta) -> Result<Expr> {
     let expr: Expr = value(meta, "function")?;
-    if matches!(ungrouped(&expr), Expr::Lit(_)) || mentions(&expr, "self") {
+    if matches!(ungrouped(&expr), Expr::Lit(_)) || mentions_self_value(&expr) {
         let message = "`dynamic` takes a function of the run context\nhelp: write `dynamic = function` with `fn function(ctx: &RunContext) -> bool`";
         return Err(Error::new_spanned(&expr, message));
     }

@@ -5,7 +5,7 @@ use crate::model::parameter::{Argument, DefaultValue};
 use crate::model::passing::PassingForm;
 use crate::model::toolset::Tool;
 use crate::names::nearest;
-use crate::tokens::mentions;
+use crate::tokens::{mentions, mentions_self_value};
 use syn::ext::IdentExt as _;
 use syn::{FnArg, Pat};
 
@@ -103,7 +103,7 @@ pub(super) fn self_in_default(tool: &Tool, argument: &Argument, errors: &mut Err
     for example in argument
         .examples
         .iter()
-        .filter(|example| mentions(example, "self"))
+        .filter(|example| mentions_self_value(example))
     {
         errors.report(
             example,

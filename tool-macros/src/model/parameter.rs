@@ -11,7 +11,7 @@ use crate::attr::foreign;
 use crate::attr::grammar::{is, ungrouped};
 use crate::docs::{self, DocText};
 use crate::errors::Errors;
-use crate::tokens::mentions;
+use crate::tokens::mentions_self_value;
 
 /// A text that the model reads.
 #[derive(Clone)]
@@ -88,7 +88,7 @@ impl DefaultValue {
             Some(DefaultOption::OfType) => Self::OfType,
             Some(DefaultOption::Value(expr)) => match Literal::of(&expr) {
                 Some(literal) => Self::Literal(expr, literal),
-                None if mentions(&expr, "self") => Self::Instance(expr),
+                None if mentions_self_value(&expr) => Self::Instance(expr),
                 None => Self::Computed(expr),
             },
         }
