@@ -3,6 +3,7 @@
 use crate::support::{call, data, failure, tools};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::borrow::Cow;
 use tool_core::{ErrorKind, ToolContext, tool, toolset};
 
 /// Book a table.
@@ -331,4 +332,20 @@ fn alias_is_published_and_refused_beside_the_name() {
         .parameters()
         .clone();
     assert!(schema["properties"]["sort"].is_object());
+}
+
+/// Find an entry.
+#[tool]
+fn find_entry(
+    #[arg(default = None)] name: Option<&str>,
+    #[arg(default = Option::None)] kind: Option<Cow<'_, str>>,
+    #[arg(default = None)] ids: Option<&[u8]>,
+) -> bool {
+    name.is_none() && kind.is_none() && ids.is_none()
+}
+
+#[test]
+fn a_borrowed_parameter_may_have_the_default_none() {
+    let tools = tools(find_entry);
+    assert_eq!(data(&tools, "find_entry", json!({})), json!(true));
 }

@@ -82,9 +82,12 @@ impl DefaultValue {
         matches!(self, Self::Instance(_))
     }
 
-    fn of(option: Option<DefaultOption>) -> Self {
+    fn of(option: Option<DefaultOption>, passing: ParamPassing) -> Self {
         match option {
             None => Self::None,
+            // The `None` of a borrowed type is what an absent parameter is anyway. Its own type would
+            // not be known, as it is stored as another one.
+            Some(DefaultOption::Value(expr)) if passing.optional && is_none(&expr) => Self::None,
             Some(DefaultOption::OfType) => Self::OfType,
             Some(DefaultOption::Value(expr)) => match Literal::of(&expr) {
                 Some(literal) => Self::Literal(expr, literal),
@@ -122,7 +125,7 @@ impl<'a> Argument<'a> {
             renamed: options.name,
             aliases: options.aliases,
             description: description(options.description, &typed.attrs, described),
-            default: DefaultValue::of(options.default),
+            default: DefaultValue::of(options.default, passing),
             constraints: options.constraints,
             examples: options.examples,
             flatten: options.flatten,
@@ -136,6 +139,19 @@ impl<'a> Argument<'a> {
     pub(crate) fn option(&self, name: &str) -> Option<&Path> {
         self.written.iter().find(|path| path.is_ident(name))
     }
+}
+
+/// Returns whether the expression is the path `None` or `Option::None`.
+fn is_none(expr: &Expr) -> bool {
+    let Expr::Path(path) = ungrouped(expr) else {
+        return false;
+    };
+    let mut segments = path.path.segments.iter().rev();
+    let is_named_none = segments.next().is_some_and(|last| last.ident == "None");
+    let is_of_option = segments
+        .next()
+        .is_none_or(|parent| parent.ident == "Option");
+    is_named_none && is_of_option
 }
 
 fn type_names(form: PassingForm) -> TypeNames {
