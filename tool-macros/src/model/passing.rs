@@ -1,6 +1,6 @@
 //! The storage of a parameter in the argument struct, and its passing to the method.
 
-use syn::{Error, GenericArgument, Path, PathArguments, PathSegment, Result, Type};
+use syn::{Error, GenericArgument, Path, PathArguments, PathSegment, Result, Type, TypeReference};
 
 use crate::tokens::{borrows, compact, mentions};
 
@@ -43,18 +43,14 @@ impl<'a> From<PassingForm<'a>> for ParamPassing<'a> {
 impl<'a> ParamPassing<'a> {
     /// Chooses the passing of a parameter by its type.
     pub(crate) fn of(ty: &'a Type) -> Result<Self> {
+        if let Some(reference) = static_reference(ty) {
+            let message = "tool parameters cannot be `&'static`, because arguments live only as long as the call\nhelp: remove the lifetime";
+            return Err(Error::new_spanned(reference, message));
+        }
         let passing = match ungrouped_type(ty) {
             Type::Reference(reference) => {
                 if reference.mutability.is_some() {
                     let message = "tool parameters cannot be `&mut`\nhelp: take the value itself and declare it `mut`";
-                    return Err(Error::new_spanned(ty, message));
-                }
-                if reference
-                    .lifetime
-                    .as_ref()
-                    .is_some_and(|lifetime| lifetime.ident == "static")
-                {
-                    let message = "tool parameters cannot be `&'static`, because arguments live only as long as the call\nhelp: remove the lifetime";
                     return Err(Error::new_spanned(ty, message));
                 }
                 PassingForm::of_referent(&reference.elem).map(Self::from)
@@ -128,6 +124,27 @@ impl<'a> PassingForm<'a> {
     /// Returns whether the struct borrows from the text of the arguments.
     pub(crate) fn borrows_text(self) -> bool {
         self.stored().is_none()
+    }
+}
+
+/// Finds a `&'static` in the places from which a parameter can borrow: the type itself, the content
+/// of an `Option`, and the elements of a list.
+fn static_reference(ty: &Type) -> Option<&TypeReference> {
+    match ungrouped_type(ty) {
+        Type::Reference(reference) => {
+            let lifetime = reference.lifetime.as_ref();
+            if lifetime.is_some_and(|lifetime| lifetime.ident == "static") {
+                return Some(reference);
+            }
+            static_reference(&reference.elem)
+        }
+        Type::Slice(slice) => static_reference(&slice.elem),
+        Type::Path(path) => {
+            let inner =
+                argument_of(&path.path, "Option").or_else(|| argument_of(&path.path, "Vec"));
+            static_reference(inner?)
+        }
+        _ => None,
     }
 }
 

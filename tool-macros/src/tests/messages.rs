@@ -399,6 +399,11 @@ const CASES: &[(Macro, &str, &str)] = &[
         Toolset,
         "",
         "impl W { /// D.\n #[tool] fn get(#[arg(default)] &self) {} }",
+    (
+        Tool,
+        "",
+        "/// D.\n fn draw(a: Option<&'static str>, b: Vec<&'static str>, c: &[&'static str]) {}",
+    ),
     ),
     (
         Tool,
