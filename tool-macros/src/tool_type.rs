@@ -2,7 +2,8 @@
 
 use proc_macro2::{Span, TokenStream};
 use quote::{quote, quote_spanned};
-use syn::{Attribute, Field, Fields, Item, LitBool, parse_quote};
+use syn::punctuated::Punctuated;
+use syn::{Attribute, Error, Field, Fields, Item, LitBool, Path, Result, Token, parse_quote};
 
 use crate::attr::grammar::{SETTING, TOOL_TYPE, crate_path, flag, from_call, has_value, is, value};
 use crate::errors::Errors;
@@ -24,7 +25,7 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         &mut errors,
         |key, meta| {
             if key == "crate" {
-                krate = Some(crate_path(meta)?);
+                krate = Some(written_crate(crate_path(meta)?)?);
             } else {
                 flag(meta)?;
                 is_input = true;
@@ -84,6 +85,19 @@ pub(crate) fn expand(args: TokenStream, item: &TokenStream) -> TokenStream {
         #[schemars(crate = #schemars)]
         #item
     }
+}
+
+/// Refuses `$crate`, which the derives could not read in the text that names the crate.
+fn written_crate(path: Path) -> Result<Path> {
+    let begins_with_dollar = path
+        .segments
+        .first()
+        .is_some_and(|first| first.ident == "$crate");
+    if begins_with_dollar {
+        let message = "`$crate` is not known to the derives of `#[tool_type]`\nhelp: write the path from the name of the crate: `crate = ::name::path`";
+        return Err(Error::new_spanned(path, message));
+    }
+    Ok(path)
 }
 
 /// Asks for the schemas of fields whose types have the names of types in other crates. The derive

@@ -60,6 +60,24 @@ fn add(a: i64, b: i64) -> i64 {
     a + b
 }
 
+/// Defines a tool whose framework is found from the crate of this macro.
+macro_rules! tool_of_this_crate {
+    ($name:ident) => {
+        /// Tell the degrees.
+        #[tool(crate = $crate::pass::framework_by_another_path::facade::tools)]
+        fn $name(#[serde(deserialize_with = "celsius::deserialize")] degrees: i32) -> i32 {
+            degrees
+        }
+    };
+}
+
+tool_of_this_crate!(tell);
+
+#[test]
+fn derived_parameters_find_the_crate_of_a_macro() {
+    assert!(ToolContext::builder().with(tell).build().is_ok());
+}
+
 #[test]
 fn crate_option_accepts_a_re_export() {
     let _ = tool_core_is_not_in_scope::Nothing;

@@ -11,7 +11,6 @@ use crate::docs::{Condition, DocContent, DocPart};
 use crate::model::parameter::{Argument, DefaultValue, ModelText};
 use crate::model::passing::{ParamPassing, PassingForm};
 use crate::model::type_names::TypeNames;
-use crate::names::camel_case;
 use crate::tokens::{located, site};
 
 /// Defines the private argument struct, and the structs of parameters that are left to the derives.
@@ -209,16 +208,14 @@ fn stored_type(scope: &ItemScope, passing: ParamPassing, paths: &TypePaths) -> T
 
 /// Returns the name of the struct with one field for a parameter that is left to the derives.
 pub(crate) fn derived_ident(expansion: &ToolExpansion, index: usize) -> Ident {
-    let tool = camel_case(&expansion.tool.function.plain_name());
-    format_ident!("__Tool{tool}Param{index}", span = site())
+    // Two methods may have one name in camel case, but not one argument struct.
+    let args = &expansion.args.ident;
+    format_ident!("__{args}Param{index}", span = site())
 }
 
 /// Expands to:
-/// `#[derive(Deserialize, JsonSchema)] struct __ToolSearchParam3 { #[serde(with = "..")] at: Timestamp }`
+/// `#[derive(Deserialize, JsonSchema)] struct __SearchArgsParam3 { #[serde(with = "..")] at: Timestamp }`
 fn derived_struct(expansion: &ToolExpansion, index: usize, argument: &Argument) -> TokenStream {
-    let krate = expansion.scope.krate.to_string().replace(' ', "");
-    let serde = format!("{krate}::__private::serde");
-    let schemars = format!("{krate}::__private::schemars");
     let ident = derived_ident(expansion, index);
     let ty = table_type(expansion.scope, argument);
     let name = field(argument);
@@ -239,8 +236,8 @@ fn derived_struct(expansion: &ToolExpansion, index: usize, argument: &Argument) 
     quote_spanned! {site()=>
         #cfgs
         #[derive(__tool::serde::Deserialize, __tool::schemars::JsonSchema)]
-        #[serde(crate = #serde)]
-        #[schemars(crate = #schemars)]
+        #[serde(crate = "__tool::serde")]
+        #[schemars(crate = "__tool::schemars")]
         struct #ident { #doc #rename #(#attrs)* #name: #ty }
     }
 }

@@ -19,9 +19,9 @@ const _: () = {
         since: Option<Timestamp>,
     }
     #[derive(__tool::serde::Deserialize, __tool::schemars::JsonSchema)]
-    #[serde(crate = "::tool_core::__private::serde")]
-    #[schemars(crate = "::tool_core::__private::schemars")]
-    struct __ToolListParam3 {
+    #[serde(crate = "__tool::serde")]
+    #[schemars(crate = "__tool::schemars")]
+    struct __ListArgsParam3 {
         ///Not before
         #[serde(deserialize_with = "lenient", default)]
         since: Option<Timestamp>,
@@ -31,7 +31,7 @@ const _: () = {
             __Row::new::<String>("folder", ""),
             <Paging as __tool::ToolParameter>::ROW.flat("paging"),
             __Row::new::<String>("order_by", "The column").aliases(&["sort"]),
-            <__ToolListParam3 as __tool::ToolParameter>::ROW.flat("since"),
+            <__ListArgsParam3 as __tool::ToolParameter>::ROW.flat("since"),
         ];
         fn decode<__S: __Source<'__de>>(__from: &mut __S) -> __Result<Self, __S::Error> {
             let mut __f = (
@@ -45,7 +45,7 @@ const _: () = {
                     &mut __f.0,
                     <Paging as __tool::ToolParameter>::flattened_slot(&mut __f.1),
                     &mut __f.2,
-                    <__ToolListParam3 as __tool::ToolParameter>::flattened_slot(
+                    <__ListArgsParam3 as __tool::ToolParameter>::flattened_slot(
                         &mut __f.3,
                     ),
                 ])?;
