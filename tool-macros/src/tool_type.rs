@@ -106,13 +106,15 @@ fn written_crate(path: Path) -> Result<Path> {
 /// Expands to:
 /// `const _: () = <Uuid as __private::ForeignSchema<__private::schemars_features::uuid1>>::FOUND;`
 fn foreign_schemas(item: &Item, krate: &TokenStream) -> TokenStream {
-    let fields: Vec<&Field> = match item {
+    let fields: Vec<ConditionalField> = match item {
         // A constant does not see the parameters of a type.
-        Item::Struct(item) if item.generics.params.is_empty() => item.fields.iter().collect(),
+        Item::Struct(item) if item.generics.params.is_empty() => {
+            ConditionalField::all(&item.fields, &[]).collect()
+        }
         Item::Enum(item) if item.generics.params.is_empty() => item
             .variants
             .iter()
-            .flat_map(|variant| &variant.fields)
+            .flat_map(|variant| ConditionalField::all(&variant.fields, &variant.attrs))
             .collect(),
         _ => return TokenStream::new(),
     };
@@ -121,16 +123,38 @@ fn foreign_schemas(item: &Item, krate: &TokenStream) -> TokenStream {
         (is(attr, "serde") || is(attr, "schemars"))
             && words.iter().any(|word| mentions(&attr.meta, word))
     };
-    let is_asked =
-        |field: &&Field| !field.attrs.iter().any(replaces) && !mentions(&field.ty, "Self");
-    let asked = fields.into_iter().filter(is_asked).filter_map(|field| {
+    let is_asked = |found: &ConditionalField| {
+        !found.field.attrs.iter().any(replaces) && !mentions(&found.field.ty, "Self")
+    };
+    let asked = fields.into_iter().filter(is_asked).filter_map(|found| {
+        let ConditionalField { field, cfgs } = found;
         let TypeNames::Foreign(feature) = TypeNames::of(&field.ty) else { return None };
         let ty = &field.ty;
         let feature = generated(feature);
         let schema = quote_spanned!(located(ty)=> <#ty as #krate::__private::ForeignSchema<#krate::__private::schemars_features::#feature>>);
-        Some(quote_spanned!(located(ty)=> const _: () = #schema::FOUND;))
+        Some(quote_spanned!(located(ty)=> #(#cfgs)* const _: () = #schema::FOUND;))
     });
     asked.collect()
+}
+
+/// A field, and the conditions under which it is compiled.
+struct ConditionalField<'a> {
+    field: &'a Field,
+    cfgs: Vec<&'a Attribute>,
+}
+
+impl<'a> ConditionalField<'a> {
+    /// Lists the fields of a struct, or of a variant with its attributes.
+    fn all(
+        fields: &'a Fields,
+        variant: &'a [Attribute],
+    ) -> impl Iterator<Item = ConditionalField<'a>> {
+        fields.iter().map(move |field| {
+            let attrs = variant.iter().chain(&field.attrs);
+            let cfgs = attrs.filter(|attr| attr.path().is_ident("cfg")).collect();
+            ConditionalField { field, cfgs }
+        })
+    }
 }
 
 /// Turns `#[setting(binds_secret)]` on fields into an extension of their schemas.
