@@ -201,9 +201,11 @@ fn refuse_settings(attrs: &mut Vec<Attribute>, help: &str, errors: &mut Errors) 
 fn refuse_repeated(attrs: &[Attribute], errors: &mut Errors) -> bool {
     let mut is_repeated = false;
     for attr in attrs.iter().filter(|attr| attr.path().is_ident("derive")) {
+        let parse = Punctuated::<Path, Token![,]>::parse_terminated;
+        let paths = attr.parse_args_with(parse).unwrap_or_default();
         let written = ["Serialize", "Deserialize", "JsonSchema"]
             .into_iter()
-            .find(|name| mentions(&attr.meta, name));
+            .find(|name| paths.iter().any(|path| is_repeated_derive(path, name)));
         if let Some(name) = written {
             is_repeated = true;
             errors.report(
@@ -213,4 +215,35 @@ fn refuse_repeated(attrs: &[Attribute], errors: &mut Errors) -> bool {
         }
     }
     is_repeated
+}
+
+/// Returns whether a derive is that of serde or schemars. Other crates have derives of the same
+/// names.
+fn is_repeated_derive(path: &Path, name: &str) -> bool {
+    let mut segments = path.segments.iter().rev();
+    let is_named = segments.next().is_some_and(|last| last.ident == name);
+    let is_of_ours = segments
+        .next()
+        .is_none_or(|parent| parent.ident == "serde" || parent.ident == "schemars");
+    is_named && is_of_ours
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::errors_in;
+
+    #[test]
+    fn derives_of_other_crates_may_have_the_same_names() {
+        let other = quote!(
+            #[derive(rkyv::Serialize)]
+            struct Event;
+        );
+        let serde = quote!(
+            #[derive(serde::Serialize)]
+            struct Event;
+        );
+        assert!(errors_in(&expand(TokenStream::new(), &other)).is_empty());
+        assert_eq!(errors_in(&expand(TokenStream::new(), &serde)).len(), 1);
+    }
 }

@@ -19,7 +19,7 @@ fn tokens(source: &str) -> TokenStream {
 }
 
 /// Returns the messages of the `compile_error!`s in an expansion.
-fn errors_in(expanded: &TokenStream) -> Vec<String> {
+pub(crate) fn errors_in(expanded: &TokenStream) -> Vec<String> {
     let mut found = Vec::new();
     let trees: Vec<_> = expanded.clone().into_iter().collect();
     for window in trees.windows(3) {
