@@ -148,3 +148,58 @@ fn name_made_invalid_by_a_prefix_is_an_error() {
         .expect_err("too long");
     assert!(errors.to_string().contains("invalid tool name"), "{errors}");
 }
+
+struct Orders;
+
+fn is_large(args: &CancelArgs) -> bool {
+    args.count > 9
+}
+
+#[toolset(discover = false)]
+impl Orders {
+    /// Cancel orders.
+    #[tool(confirm = is_large, args = CancelArgs)]
+    fn cancel(&self, count: u8) -> u8 {
+        count
+    }
+
+    /// Confirm that orders are cancelled.
+    #[tool]
+    fn confirm_cancel(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_method_may_be_named_after_a_confirmation() {
+    let tools = ToolContext::builder().with(Orders).build().expect("sound");
+    assert!(tools.has_tool("cancel") && tools.has_tool("confirm_cancel"));
+}
+
+struct Times;
+
+#[toolset(discover = false)]
+impl Times {
+    /// Read a time.
+    #[tool]
+    fn get_it(&self, #[serde(deserialize_with = "number")] at: u8) -> u8 {
+        at
+    }
+
+    /// Read another time.
+    #[tool(name = "get_other")]
+    #[allow(non_snake_case)]
+    fn get__it(&self, #[serde(deserialize_with = "number")] at: u8) -> u8 {
+        at
+    }
+}
+
+fn number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<u8, D::Error> {
+    serde::Deserialize::deserialize(from)
+}
+
+#[test]
+fn derived_parameters_of_similar_methods_are_apart() {
+    let tools = ToolContext::builder().with(Times).build().expect("sound");
+    assert!(tools.has_tool("get_it") && tools.has_tool("get_other"));
+}

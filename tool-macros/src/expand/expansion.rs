@@ -60,6 +60,12 @@ pub(crate) struct ArgsType<'a> {
     scope: &'a ItemScope<'a>,
 }
 
+/// The name of an argument struct, and of the function whose arguments it holds.
+pub(crate) struct TakenName {
+    name: String,
+    function: String,
+}
+
 impl<'a> ArgsType<'a> {
     pub(crate) fn of(tool: &Tool, scope: &'a ItemScope<'a>, ident: Ident) -> Self {
         let borrows = tool
@@ -81,22 +87,27 @@ impl<'a> ArgsType<'a> {
     /// the block mentions.
     pub(crate) fn name(
         tool: &Tool,
-        taken: &mut Vec<String>,
+        taken: &mut Vec<TakenName>,
         is_mentioned: impl Fn(&str) -> bool,
     ) -> Ident {
         if let Some(name) = &tool.options.args {
             return name.clone();
         }
-        let mut name = format!("{}Args", camel_case(&tool.function.plain_name()));
+        let function = tool.function.plain_name();
+        let mut name = format!("{}Args", camel_case(&function));
         if is_mentioned(&name) {
             name.insert_str(0, "__Tool");
         }
-        // Conditional methods may share a name: at most one of them is there.
-        while taken.contains(&name) && !tool.function.is_conditional() {
+        // Methods of one name share it: they are conditional, and at most one of them is there.
+        while taken
+            .iter()
+            .any(|other| other.name == name && other.function != function)
+        {
             name.push('_');
         }
-        taken.push(name.clone());
-        generated(&name)
+        let ident = generated(&name);
+        taken.push(TakenName { name, function });
+        ident
     }
 
     /// Writes the type: `CreateEventArgs<'a, T>`.

@@ -25,10 +25,11 @@ pub(crate) fn ident(expansion: &ToolExpansion) -> Ident {
     )
 }
 
-/// Names the function that decides about approval: `__tool_confirm_create_event`.
+/// Names the function that decides about approval: `__confirm_tool_create_event`. No wrapper begins
+/// so, even that of a method `confirm_create_event`.
 pub(crate) fn confirm_ident(expansion: &ToolExpansion) -> Ident {
     format_ident!(
-        "__tool_confirm_{}",
+        "__confirm_tool_{}",
         expansion.tool.function.plain_name(),
         span = site()
     )
@@ -273,7 +274,7 @@ fn texts(place: &TokenStream) -> TokenStream {
 /// Expands to:
 ///
 /// ```text
-/// fn __tool_confirm_create_event(text: &str) -> __tool::ApprovalNeed {
+/// fn __confirm_tool_create_event(text: &str) -> __tool::ApprovalNeed {
 ///     __tool::decode_arguments::<CreateEventArgs<'_>>(text).map_or(__tool::ApprovalNeed::Yes, |args| ..)
 /// }
 /// ```

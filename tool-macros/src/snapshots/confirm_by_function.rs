@@ -46,7 +46,7 @@ const _: () = {
             |__value| __value.__split().__value().__error(),
         )
     }
-    fn __tool_confirm_close_account(__text: &str) -> __tool::ApprovalNeed {
+    fn __confirm_tool_close_account(__text: &str) -> __tool::ApprovalNeed {
         __tool::decode_arguments::<__ToolCloseAccountArgs>(__text)
             .map_or(
                 __tool::ApprovalNeed::Yes,
@@ -67,7 +67,7 @@ const _: () = {
                 .description("Close an account.")
                 .parameters::<__ToolCloseAccountArgs>()
                 .at(0, __tool::path!("::Bank::close_account"))
-                .confirm(__tool::Confirm::When(__tool_confirm_close_account)),
+                .confirm(__tool::Confirm::When(__confirm_tool_close_account)),
         ];
         const DISCOVERY: __tool::Discover = || __tool::of_type::<Self>().__discovery();
     }

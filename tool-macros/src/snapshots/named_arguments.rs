@@ -57,7 +57,7 @@ const _: () = {
         };
         __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
-    fn __tool_confirm_transfer(__text: &str) -> __tool::ApprovalNeed {
+    fn __confirm_tool_transfer(__text: &str) -> __tool::ApprovalNeed {
         __tool::decode_arguments::<TransferArgs<'_>>(__text)
             .map_or(
                 __tool::ApprovalNeed::Yes,
@@ -77,7 +77,7 @@ const _: () = {
                 .description("Move money.")
                 .parameters::<TransferArgs<'_>>()
                 .at(0, __tool::path!("::Bank::transfer"))
-                .confirm(__tool::Confirm::When(__tool_confirm_transfer))
+                .confirm(__tool::Confirm::When(__confirm_tool_transfer))
                 .output(|__generator| {
                     __tool::of_type::<Result<Receipt, BankError>>().__schema(__generator)
                 }),
