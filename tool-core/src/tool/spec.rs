@@ -268,10 +268,34 @@ impl<T: 'static> ToolsetSpec<T> {
         prompts(prompts: &'static [PromptSpec<T>]) => methods.prompts = prompts;
         /// Sets the resources.
         resources(resources: &'static [ResourceSpec<T>]) => methods.resources = resources;
-        /// Sets the `#[setup]` method.
-        setup(setup: Lifecycle<T>) => setup = Some(setup);
-        /// Sets the `#[close]` method.
-        close(close: Lifecycle<T>) => close = Some(close);
+    }
+
+    /// Sets the `#[setup]` method.
+    ///
+    /// # Panics
+    ///
+    /// Panics in the constant of the toolset, and so refuses to compile, if a build has two.
+    pub const fn setup(mut self, setup: Lifecycle<T>) -> Self {
+        assert!(
+            self.setup.is_none(),
+            "this build has two `#[setup]` methods, whose `#[cfg(..)]` must exclude each other"
+        );
+        self.setup = Some(setup);
+        self
+    }
+
+    /// Sets the `#[close]` method.
+    ///
+    /// # Panics
+    ///
+    /// Panics in the constant of the toolset, and so refuses to compile, if a build has two.
+    pub const fn close(mut self, close: Lifecycle<T>) -> Self {
+        assert!(
+            self.close.is_none(),
+            "this build has two `#[close]` methods, whose `#[cfg(..)]` must exclude each other"
+        );
+        self.close = Some(close);
+        self
     }
 }
 
@@ -325,4 +349,16 @@ pub(crate) struct LinkedToolset {
     pub(crate) id: fn() -> TypeId,
     pub(crate) toolset: ToolsetDescriptor,
     pub(crate) tools: fn() -> Vec<&'static ToolDescriptor>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic = "this build has two `#[setup]` methods"]
+    fn a_build_has_one_setup_method() {
+        let once = ToolsetSpec::<()>::new("a").setup(|()| Box::pin(async { Ok(()) }));
+        let _ = once.setup(|()| Box::pin(async { Ok(()) }));
+    }
 }

@@ -131,11 +131,13 @@ fn lifecycle(toolset: &Toolset, errors: &mut Errors) {
         for function in functions {
             one_lifecycle(toolset, name, function, errors);
         }
-        if let Some(again) = functions.get(1) {
+        let is_conditional = functions.iter().all(|function| function.is_conditional());
+        if let Some(again) = functions.get(1).filter(|_| !is_conditional) {
             errors.report(
                 again.ident(),
                 format!("duplicate `#[{name}]` method\nhelp: call this method from the first one"),
             );
+/// Several may be conditional, as at most one of them is compiled.
         }
     }
 }

@@ -165,6 +165,10 @@ fn main_block(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> Token
     let BlockSpecs { tools, others } = specs;
     let line = proc_macro2::Literal::u32_unsuffixed(line_of(toolset));
     let options = options(toolset, scope);
+    let spec = quote_spanned! {place=>
+        __tool::ToolsetSpec::new(#name) #description .at(#line) #options #others
+    };
+    let spec = with_conditional_lifecycles(toolset, scope, spec);
     let tools = (!tools.is_empty()).then(|| {
         quote_spanned! {place=>
             const TOOLS: &'static [__tool::ToolSpec<Self>] = &[#(#tools),*];
@@ -187,8 +191,7 @@ fn main_block(toolset: &Toolset, scope: &ItemScope, specs: &BlockSpecs) -> Token
     });
     quote_spanned! {place=>
         impl #generics __tool::MainToolsetBlock for #self_ty #clause {
-            const TOOLSET: __tool::ToolsetSpec<Self> =
-                __tool::ToolsetSpec::new(#name) #description .at(#line) #options #others;
+            const TOOLSET: __tool::ToolsetSpec<Self> = #spec;
             #tools
             #discovery
         }
@@ -224,27 +227,64 @@ fn options(toolset: &Toolset, scope: &ItemScope) -> TokenStream {
         part
     });
     let parts = (!options.parts.is_empty()).then(|| quote!(.parts(&[#(Self::#parts),*])));
-    let setup = toolset
-        .setup
-        .first()
-        .map(|function| lifecycle("setup", function, scope));
-    let close = toolset
-        .close
-        .first()
-        .map(|function| lifecycle("close", function, scope));
-    quote!(#title #prefix #auth #undiscovered #parts #setup #close)
+    let lifecycles = lifecycle_methods(toolset)
+        .filter(|method| !method.function.is_conditional())
+        .map(|method| method.expand(scope));
+    quote!(#title #prefix #auth #undiscovered #parts #(#lifecycles)*)
 }
 
-/// Expands to:
-/// `.setup(|this| __tool::lifecycle(async move { __tool::outcome!(GoogleCalendar::setup(this).await) }))`
-fn lifecycle(method: &str, function: &FunctionItem, scope: &ItemScope) -> TokenStream {
-    let method = generated(method);
-    let this = generated("__this");
-    let path = scope.self_path(function.ident().span());
-    let name = function.ident();
-    let awaited = function.sig.asyncness.map(|_| quote!(.await));
-    let outcome = quote_spanned!(located(name)=> __tool::outcome!(#path::#name(#this) #awaited));
-    quote_spanned!(located(name)=> .#method(|#this| __tool::lifecycle(async move { #outcome })))
+/// A `#[setup]` or `#[close]` method.
+struct LifecycleMethod<'a> {
+    /// `setup` or `close`.
+    name: &'static str,
+    function: &'a FunctionItem,
+}
+
+fn lifecycle_methods<'a>(toolset: &'a Toolset) -> impl Iterator<Item = LifecycleMethod<'a>> {
+    let of = |name, functions: &'a Vec<&'a FunctionItem>| {
+        functions
+            .iter()
+            .map(move |function| LifecycleMethod { name, function })
+    };
+    of("setup", &toolset.setup).chain(of("close", &toolset.close))
+}
+
+impl LifecycleMethod<'_> {
+    /// Expands to:
+    /// `.setup(|this| __tool::lifecycle(async move { __tool::outcome!(GoogleCalendar::setup(this).await) }))`
+    fn expand(&self, scope: &ItemScope) -> TokenStream {
+        let method = generated(self.name);
+        let this = generated("__this");
+        let name = self.function.ident();
+        let path = scope.self_path(name.span());
+        let awaited = self.function.sig.asyncness.map(|_| quote!(.await));
+        let outcome =
+            quote_spanned!(located(name)=> __tool::outcome!(#path::#name(#this) #awaited));
+        quote_spanned!(located(name)=> .#method(|#this| __tool::lifecycle(async move { #outcome })))
+    }
+}
+
+/// Adds the `#[setup]` and `#[close]` methods that are not in every build.
+///
+/// Expands to: `{ let value = spec; #[cfg(unix)] let value = value.setup(..); value }`
+fn with_conditional_lifecycles(
+    toolset: &Toolset,
+    scope: &ItemScope,
+    spec: TokenStream,
+) -> TokenStream {
+    let value = generated("__value");
+    let steps = lifecycle_methods(toolset)
+        .filter(|method| method.function.is_conditional())
+        .map(|method| {
+            let cfgs = method.function.cfgs();
+            let added = method.expand(scope);
+            quote_spanned!(located(method.function.ident())=> #(#cfgs)* let #value = #value #added;)
+        });
+    let steps = steps.collect::<Vec<_>>();
+    if steps.is_empty() {
+        return spec;
+    }
+    quote_spanned!(located(&scope.self_ty)=> { let #value = #spec; #(#steps)* #value })
 }
 
 fn part_ident(name: &Ident) -> Ident {

@@ -229,6 +229,21 @@ expands! {
             fn now(&self) -> u64 { 0 }
         }"#;
 
+    conditional_lifecycle: toolset("") r"
+        impl Clock {
+            #[cfg(unix)]
+            #[setup]
+            async fn open(&self) {}
+
+            #[cfg(windows)]
+            #[setup]
+            fn open_here(&self) {}
+
+            /// Seconds since the epoch.
+            #[tool]
+            fn now(&self) -> u64 { 0 }
+        }";
+
     flattened_and_derived: tool("") r#"
         /// List the files.
         fn list(

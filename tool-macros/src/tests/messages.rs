@@ -649,6 +649,11 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Derive, "", "#[tool_error(retry)] struct E;"),
     (Derive, "", "enum E { A(#[tool_error(retryable)] u8) }"),
     (Derive, "", "enum E { #[tool_error(crate = x)] A }"),
+    (
+        Toolset,
+        "",
+        "impl W { #[cfg(unix)] #[close] fn a(&self) {} #[close] fn b(&self) {} /// D.\n #[tool] fn get(&self) {} }",
+    ),
 ];
 
 fn run((name, args, source): (Macro, &str, &str)) -> (String, Vec<String>) {
