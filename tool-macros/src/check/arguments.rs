@@ -1,5 +1,6 @@
 //! The rules for parameters.
 
+use super::signature::mentions_generics;
 use crate::errors::Errors;
 use crate::model::parameter::{Argument, DefaultValue};
 use crate::model::passing::PassingForm;
@@ -7,7 +8,7 @@ use crate::model::toolset::Tool;
 use crate::names::nearest;
 use crate::tokens::{mentions, mentions_self_value};
 use syn::ext::IdentExt as _;
-use syn::{FnArg, Pat};
+use syn::{FnArg, Generics, Pat};
 
 /// The number of parameters that the decoder can track.
 const MAX_PARAMETERS: usize = 128;
@@ -167,5 +168,19 @@ pub(super) fn derived_stands_alone(argument: &Argument, errors: &mut Errors) {
     }
     if argument.passing.form.borrows_text() && !matches!(argument.passing.form, PassingForm::Str) {
         errors.report(argument.ty, "a parameter with these `#[serde]` or `#[schemars]` attributes cannot borrow in this form\nhelp: take `&str`, `String` or `Vec<String>`");
+    }
+}
+
+/// Refuses a parameter that is left to the derives and whose type has parameters of the block, which
+/// the struct that is derived does not declare.
+pub(super) fn derived_is_concrete(argument: &Argument, block: &Generics, errors: &mut Errors) {
+    let is_generic = block.type_params().next().is_some() || block.const_params().next().is_some();
+    let is_of_the_block =
+        mentions_generics(argument.ty, block) || is_generic && mentions(argument.ty, "Self");
+    if !argument.derived.is_empty() && is_of_the_block {
+        errors.report(
+            argument.ty,
+            "a parameter with these `#[serde]` or `#[schemars]` attributes cannot have a generic type\nhelp: put the attributes on a field of a type of your own, and take that type",
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! The rules for signatures.
 
-use quote::ToTokens as _;
-use syn::{GenericParam, Receiver, ReceiverKind, Safety, Type};
+use quote::ToTokens;
+use syn::{GenericParam, Generics, Receiver, ReceiverKind, Safety, Type};
 
 use crate::attr::agent::is_agent;
 use crate::errors::Errors;
@@ -89,6 +89,39 @@ pub(super) fn is_not_generic(tool: &Tool, errors: &mut Errors) {
         };
         errors.report(param, format!("`{}` {message}", tool.kind.shown()));
     }
+}
+
+/// Refuses a `where` clause over the parameters of the block. Generated code is outside of the
+/// method, and has the bounds of the block only.
+pub(super) fn bounds_are_of_the_block(
+    function: &FunctionItem,
+    block: &Generics,
+    shown: &str,
+    errors: &mut Errors,
+) {
+    let Some(clause) = &function.sig.generics.where_clause else {
+        return;
+    };
+    for predicate in &clause.predicates {
+        if mentions_generics(predicate, block) {
+            errors.report(
+                predicate,
+                format!(
+                    "`{shown}` methods cannot bound the parameters of their block\nhelp: move the bound to the `impl`"
+                ),
+            );
+        }
+    }
+}
+
+/// Returns whether the tokens mention a type or a constant that the block declares.
+pub(super) fn mentions_generics(tokens: impl ToTokens, block: &Generics) -> bool {
+    let tokens = tokens.into_token_stream();
+    block.params.iter().any(|param| match param {
+        GenericParam::Type(param) => mentions(&tokens, &param.ident.to_string()),
+        GenericParam::Const(param) => mentions(&tokens, &param.ident.to_string()),
+        GenericParam::Lifetime(_) => false,
+    })
 }
 
 /// Refuses functions that a wrapper cannot call.

@@ -4,14 +4,14 @@ use quote::quote;
 use syn::{Error, GenericParam, Type};
 
 use super::tool::{NAME_NOTE, check_tool, crate_is_of_the_block};
-use super::{signature, texts};
+use super::{arguments, signature, texts};
 use crate::attr::grammar::is;
 use crate::attr::tool::ItemKind;
 use crate::attr::toolset::{PartOption, PrefixOption};
 use crate::errors::Errors;
 use crate::input::{FunctionItem, ImplMember};
 use crate::model::passing::ungrouped_type;
-use crate::model::toolset::{SpannedName, Toolset};
+use crate::model::toolset::{SpannedName, Tool, Toolset};
 use crate::names::{is_tool_name, normalised};
 use crate::tokens::compact;
 
@@ -32,6 +32,16 @@ pub(crate) fn check_toolset(toolset: &Toolset, errors: &mut Errors) {
     for tool in &toolset.tools {
         crate_is_of_the_block(tool, errors);
         check_tool(tool, prefix.as_deref(), errors);
+        generics_are_of_the_block(toolset, tool, errors);
+    }
+}
+
+/// Checks what a tool does with the parameters of its block.
+fn generics_are_of_the_block(toolset: &Toolset, tool: &Tool, errors: &mut Errors) {
+    let block = &toolset.block.parsed.generics;
+    signature::bounds_are_of_the_block(tool.function, block, tool.kind.shown(), errors);
+    for argument in tool.arguments() {
+        arguments::derived_is_concrete(argument, block, errors);
     }
 }
 
@@ -126,6 +136,7 @@ fn parts_are_named_once(toolset: &Toolset, errors: &mut Errors) {
 }
 
 /// Checks `#[setup]` and `#[close]`: at most one each, on the main block, with `&self` only.
+/// Several may be conditional, as at most one of them is compiled.
 fn lifecycle(toolset: &Toolset, errors: &mut Errors) {
     for (name, functions) in [("setup", &toolset.setup), ("close", &toolset.close)] {
         for function in functions {
@@ -137,7 +148,6 @@ fn lifecycle(toolset: &Toolset, errors: &mut Errors) {
                 again.ident(),
                 format!("duplicate `#[{name}]` method\nhelp: call this method from the first one"),
             );
-/// Several may be conditional, as at most one of them is compiled.
         }
     }
 }
@@ -173,6 +183,8 @@ fn one_lifecycle(toolset: &Toolset, name: &str, function: &FunctionItem, errors:
             format!("`#[{name}]` methods cannot be generic\nhelp: put the parameters on the type"),
         );
     }
+    let block = &toolset.block.parsed.generics;
+    signature::bounds_are_of_the_block(function, block, &format!("#[{name}]"), errors);
 }
 
 /// Returns the prefix of the block's tools.

@@ -185,6 +185,16 @@ const CASES: &[(Macro, &str, &str)] = &[
         "",
         "impl Sum<'_> { /// D.\n #[tool] fn add(&self) {} }",
     ),
+    (
+        Toolset,
+        "",
+        "impl<T> Sum<T> { /// D.\n #[tool] fn add(&self) where T: Clone {} }",
+    ),
+    (
+        Toolset,
+        "",
+        "impl<T> Sum<T> { #[setup] fn open(&self) where T: Clone {} /// D.\n #[tool] fn add(&self) {} }",
+    ),
     // Descriptions.
     (Tool, "", "async fn forecast(city: String) {}"),
     (Tool, "description = \" \"", "fn forecast() {}"),
@@ -389,6 +399,11 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Tool, "", "/// D.\n fn draw(a: &dyn Shape) {}"),
     (Tool, "", "/// D.\n fn draw(a: HashMap<&str, u8>) {}"),
     (Tool, "", "/// D.\n fn draw(a: &'static str) {}"),
+    (
+        Tool,
+        "",
+        "/// D.\n fn draw(a: Option<&'static str>, b: Vec<&'static str>, c: &[&'static str]) {}",
+    ),
     (Tool, "", "/// D.\n fn draw(#[cfg(unix)] a: u8) {}"),
     (
         Tool,
@@ -399,11 +414,6 @@ const CASES: &[(Macro, &str, &str)] = &[
         Toolset,
         "",
         "impl W { /// D.\n #[tool] fn get(#[arg(default)] &self) {} }",
-    (
-        Tool,
-        "",
-        "/// D.\n fn draw(a: Option<&'static str>, b: Vec<&'static str>, c: &[&'static str]) {}",
-    ),
     ),
     (
         Tool,
@@ -442,6 +452,11 @@ const CASES: &[(Macro, &str, &str)] = &[
         Tool,
         "",
         "/// D.\n fn draw(#[serde(with = \"hex\")] a: Vec<&str>) {}",
+    ),
+    (
+        Toolset,
+        "",
+        "impl<T> W<T> { /// D.\n #[tool] fn draw(&self, #[serde(with = \"hex\")] a: T) {} }",
     ),
     (
         Tool,
@@ -637,6 +652,11 @@ const CASES: &[(Macro, &str, &str)] = &[
     (
         Toolset,
         "",
+        "impl W { #[cfg(unix)] #[close] fn a(&self) {} #[close] fn b(&self) {} /// D.\n #[tool] fn get(&self) {} }",
+    ),
+    (
+        Toolset,
+        "",
         "impl W { #[close] fn a<T>(&self) {} /// D.\n #[tool] fn get(&self) {} }",
     ),
     // Errors.
@@ -649,11 +669,6 @@ const CASES: &[(Macro, &str, &str)] = &[
     (Derive, "", "#[tool_error(retry)] struct E;"),
     (Derive, "", "enum E { A(#[tool_error(retryable)] u8) }"),
     (Derive, "", "enum E { #[tool_error(crate = x)] A }"),
-    (
-        Toolset,
-        "",
-        "impl W { #[cfg(unix)] #[close] fn a(&self) {} #[close] fn b(&self) {} /// D.\n #[tool] fn get(&self) {} }",
-    ),
 ];
 
 fn run((name, args, source): (Macro, &str, &str)) -> (String, Vec<String>) {
