@@ -354,11 +354,12 @@ impl AuditLog {
         &mut self,
         call: &AuditFacts<'_>,
         turn: u64,
-        micros: u32,
+        micros: u64,
         outcome: CallOutcome,
         spare: &Spare,
     ) {
-        let at = self.clock.micros_at(call.began) + i64::from(micros);
+        let began = self.clock.micros_at(call.began);
+        let at = began.saturating_add_unsigned(micros);
         let is_plain = call.approval.is_none() && call.reasons.is_empty();
         let details = (!is_plain).then(|| approval_details(call));
         let call = AuditedCall {

@@ -47,8 +47,8 @@ pub(crate) struct AnsweredCall<'a> {
     /// The tool's name, or [`UNKNOWN`].
     pub(crate) tool: &'a str,
     pub(crate) turn: u64,
-    /// The time from call to answer, at most 71 minutes.
-    pub(crate) micros: u32,
+    /// The time from call to answer. A log keeps at most 71 minutes of it.
+    pub(crate) micros: u64,
     pub(crate) error: Option<ErrorKind>,
     pub(crate) arguments: &'a str,
     /// True if the log has kept only the beginning of the arguments.
@@ -70,7 +70,7 @@ impl<'a> AnsweredCall<'a> {
         response: &ToolResponse,
         arguments: &'a str,
     ) -> Self {
-        let micros = u32::try_from(response.meta().duration().as_micros()).unwrap_or(u32::MAX);
+        let micros = u64::try_from(response.meta().duration().as_micros()).unwrap_or(u64::MAX);
         let error = response.error().map(|error| error.kind);
         Self {
             tool,
@@ -97,7 +97,7 @@ impl<'a> AnsweredCall<'a> {
 
     /// Describes a call that was redacted before.
     pub(crate) fn of_kept(call: &'a SessionCall) -> Self {
-        let micros = u32::try_from(call.duration.as_micros()).unwrap_or(u32::MAX);
+        let micros = u64::try_from(call.duration.as_micros()).unwrap_or(u64::MAX);
         let SessionCall {
             tool,
             turn,
@@ -264,12 +264,13 @@ fn header(call: &AnsweredCall<'_>, text: &str) -> [u8; HEADER] {
     let truncated = u8::from(text.len() < call.arguments.len());
     let name = u32::try_from(call.tool.len()).unwrap_or(0);
     let turn = u32::try_from(call.turn).unwrap_or(u32::MAX);
+    let micros = u32::try_from(call.micros).unwrap_or(u32::MAX);
     let mut header = [0; HEADER];
     header[..2].copy_from_slice(&length.to_le_bytes());
     header[2..4].copy_from_slice(&[error, truncated]);
     header[4..8].copy_from_slice(&name.to_le_bytes());
     header[8..12].copy_from_slice(&turn.to_le_bytes());
-    header[12..].copy_from_slice(&call.micros.to_le_bytes());
+    header[12..].copy_from_slice(&micros.to_le_bytes());
     header
 }
 
@@ -294,7 +295,7 @@ fn read(entries: &[u8]) -> Option<(AnsweredCall<'_>, &[u8])> {
     let call = AnsweredCall {
         tool: str::from_utf8(name).unwrap_or_default(),
         turn: number(header, 8).into(),
-        micros: number(header, 12),
+        micros: number(header, 12).into(),
         error: ErrorKind::ALL
             .get(usize::from(header[2]).wrapping_sub(1))
             .copied(),
@@ -353,7 +354,7 @@ impl SessionCall {
             tool: call.tool.to_owned(),
             turn: call.turn,
             arguments,
-            duration: Duration::from_micros(call.micros.into()),
+            duration: Duration::from_micros(call.micros),
             ok: call.error.is_none(),
             error: call.error,
         }
@@ -396,7 +397,7 @@ mod tests {
             .is_multiple_of(3)
             .then_some(ErrorKind::ALL[usize::try_from(number).expect("small") % 17]);
         let tool = ["search", "get", UNKNOWN][usize::try_from(number).expect("small") % 3];
-        let micros = u32::try_from(number).expect("small") * 7;
+        let micros = number * 7;
         AnsweredCall {
             tool,
             turn: number / 4,

@@ -32,6 +32,7 @@ struct ToolTotals {
 /// One response in the window.
 #[derive(Clone, Copy)]
 struct Sample {
+    /// The time, at most 71 minutes.
     micros: u32,
     /// The size of the result, or of the error's text.
     characters: u32,
@@ -108,7 +109,7 @@ impl ToolStats {
             recorded.refuse(call.error);
             return None;
         }
-        recorded.micros += u64::from(call.micros);
+        recorded.micros = recorded.micros.saturating_add(call.micros);
         recorded.characters += u64::from(characters);
         if let Some(kind) = call.error {
             recorded.errors[kind as usize] += 1;
@@ -120,7 +121,7 @@ impl ToolStats {
             None
         };
         window.push_back(Sample {
-            micros: call.micros,
+            micros: u32::try_from(call.micros).unwrap_or(u32::MAX),
             characters,
         });
         let crossed = recorded.alert.update(
@@ -342,7 +343,7 @@ mod tests {
         assert_eq!([0, 1, 4, 5, 8, 9].map(estimated_tokens), [0, 1, 1, 2, 2, 3]);
     }
 
-    fn answer(micros: u32) -> AnsweredCall<'static> {
+    fn answer(micros: u64) -> AnsweredCall<'static> {
         let error = None;
         AnsweredCall {
             tool: "",
@@ -362,7 +363,7 @@ mod tests {
         let stats = ToolStats::default();
         assert_eq!(stats.0.lock().window.capacity(), 0);
         for number in 0..5_000 {
-            stats.record(&answer(number), number);
+            stats.record(&answer(number.into()), number);
             assert!(
                 stats.0.lock().window.capacity() <= (2 * (number as usize + 1)).clamp(4, 1_024)
             );
@@ -376,6 +377,17 @@ mod tests {
             .collect::<Vec<_>>();
         assert_eq!(kept, (4_000..5_000).collect::<Vec<_>>());
         assert_eq!(stats.metrics().expect("called").calls, 5_000);
+    }
+
+    #[test]
+    fn sums_calls_that_are_longer_than_the_window_keeps() {
+        let stats = ToolStats::default();
+        let two_hours = Duration::from_secs(2 * 3_600);
+        for _ in 0..3 {
+            stats.record(&answer(7_200_000_000), 0);
+        }
+        let duration = stats.metrics().expect("called").duration;
+        assert_eq!(duration, two_hours * 3);
     }
 
     #[test]
