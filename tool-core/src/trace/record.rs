@@ -4,6 +4,7 @@ use crate::text::{Name, truncate};
 use crate::trace::cost::{Cost, CostEntry, CostMeter};
 use crate::trace::ids::{SpanId, TraceId};
 use crate::trace::propagation::DistributedContext;
+use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fmt;
@@ -216,21 +217,39 @@ impl NodeState {
     }
 }
 
-/// Both clocks at the time of the process's first span.
-fn clocks() -> &'static (Instant, SystemTime) {
-    static CLOCKS: OnceLock<(Instant, SystemTime)> = OnceLock::new();
-    CLOCKS.get_or_init(|| (Instant::now(), SystemTime::now()))
-}
-
 /// Returns the nanoseconds since the process's first span.
 #[inline]
 pub(crate) fn now() -> u64 {
-    u64::try_from(clocks().0.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    static FIRST: OnceLock<Instant> = OnceLock::new();
+    let first = FIRST.get_or_init(Instant::now);
+    u64::try_from(first.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
+/// The difference between the wall clock and the clock of spans from which on both are aligned
+/// again. Below it, the times of spans keep their order.
+const MAX_DRIFT: Duration = Duration::from_millis(100);
+
 /// Returns the wall-clock time at which [`now`] was 0.
+///
+/// The clock of spans stands still while the machine sleeps, and does not follow a wall clock that
+/// is set. So the wall clock is read each time.
 pub(crate) fn epoch() -> SystemTime {
-    clocks().1
+    static EPOCH: Mutex<Option<SystemTime>> = Mutex::new(None);
+    let read = SystemTime::now() - Duration::from_nanos(now());
+    let mut epoch = EPOCH.lock();
+    let aligned = aligned(*epoch, read);
+    *epoch = Some(aligned);
+    aligned
+}
+
+/// Returns the epoch that was known, unless the one that was read now is far from it.
+fn aligned(known: Option<SystemTime>, read: SystemTime) -> SystemTime {
+    let Some(known) = known else { return read };
+    let drift = match read.duration_since(known) {
+        Ok(later) => later,
+        Err(earlier) => earlier.duration(),
+    };
+    if drift <= MAX_DRIFT { known } else { read }
 }
 
 /// A span that has ended, or a snapshot of one that is still running.
@@ -313,8 +332,9 @@ impl SpanRecord {
         self.call_id.as_deref()
     }
 
-    /// Returns the time at which the span was opened. The wall clock is read once, at the process's
-    /// first span; later times are measured from there with the monotonic clock.
+    /// Returns the time at which the span was opened. It is counted back from the wall clock of this
+    /// moment with the monotonic clock, which may stand still while the machine sleeps. So read it
+    /// when the span ends: after a sleep, it is later by the length of the sleep.
     pub fn started(&self) -> SystemTime {
         epoch() + Duration::from_nanos(self.start)
     }
@@ -383,6 +403,22 @@ impl fmt::Debug for SpanRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_after_a_sleep_have_the_times_of_the_wall_clock() {
+        let known = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+        let hour = Duration::from_secs(3_600);
+        assert_eq!(aligned(Some(known), known + hour), known + hour);
+        assert_eq!(aligned(Some(known), known - hour), known - hour);
+    }
+
+    #[test]
+    fn small_drifts_leave_the_order_of_spans() {
+        let known = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000);
+        let little = Duration::from_millis(5);
+        assert_eq!(aligned(Some(known), known + little), known);
+        assert_eq!(aligned(Some(known), known - little), known);
+    }
 
     // The buffer may take 256 bytes a span, details included.
     #[test]
