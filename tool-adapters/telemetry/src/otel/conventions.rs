@@ -189,11 +189,16 @@ fn set_kind(span: &SpanRecord, parent: &ParentSpan<'_>, attributes: &mut Attribu
     }
 }
 
+/// Returns the last response of a model. A service that was paid for inside the span has neither
+/// tokens nor an id.
+fn last_response(span: &SpanRecord) -> Option<&CostEntry> {
+    let mut entries = span.spent().iter().rev();
+    entries.find(|entry| !entry.used.usage.is_empty() || entry.used.response_id.is_some())
+}
+
 /// Sets the attributes of the last response of a model.
 fn set_response(span: &SpanRecord, attributes: &mut Attributes) {
-    let mut entries = span.spent().iter().rev();
-    let entry =
-        entries.find(|entry| !entry.used.usage.is_empty() || entry.used.response_id.is_some());
+    let entry = last_response(span);
     attributes.set(PROVIDER, provider(span, entry));
     let Some(used) = entry.map(|entry| &entry.used) else {
         return;
@@ -348,7 +353,7 @@ impl Instruments {
                 self.tool_duration.record(seconds, &attributes);
             }
             SpanKind::Llm => {
-                let mut attributes = model_attributes(span, span.spent().last());
+                let mut attributes = model_attributes(span, last_response(span));
                 attributes.extend(error);
                 self.model_duration.record(seconds, &attributes);
             }

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tool_core::trace::{Collector, ModelUsage, TokenUsage};
+use tool_core::trace::{Collector, Cost, ModelUsage, TokenUsage};
 use tool_core::{RunContext, ToolContext, ToolError, tool, trace};
 
 /// Looks something up.
@@ -169,5 +169,34 @@ async fn records_durations_and_tokens_by_tool_and_model() {
     assert_eq!(
         of(tokens).series,
         BTreeMap::from([(input, (2, 200.0)), (output, (2, 14.0))])
+    );
+}
+
+#[tokio::test]
+async fn a_service_that_a_request_paid_for_is_no_model() {
+    let metrics = MetricsRecorder::default();
+    let otel = Otel::otlp().build_with(SpanRecorder::default(), metrics.clone());
+    let collector = Collector::builder().sink(otel.clone()).build();
+    let usage = TokenUsage {
+        input: 100,
+        ..TokenUsage::default()
+    };
+    let request = trace::llm("gpt-5", async move {
+        trace::record(ModelUsage::new("gpt-5-1", usage).provider("openai"));
+        trace::record_cost("geocoder", Cost::micros(30));
+    });
+    collector.run(request).await;
+    otel.shutdown().expect("nothing fails");
+
+    let seen = metrics.0.lock().clone();
+    let durations = seen
+        .get("gen_ai.client.operation.duration")
+        .expect("recorded");
+    let labels = durations.series.keys().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        labels,
+        [
+            "gen_ai.operation.name=chat gen_ai.provider.name=openai gen_ai.request.model=gpt-5 gen_ai.response.model=gpt-5-1"
+        ]
     );
 }
