@@ -280,10 +280,26 @@ fn convert_value(value: &serde_json::Value) -> Option<Value> {
         },
         Json::Array(items) => match texts(items) {
             Some(texts) => Value::Array(Array::String(texts)),
-            None => value.to_string().into(),
+            None => json_text(value).into(),
         },
-        Json::Object(_) => value.to_string().into(),
+        Json::Object(_) => json_text(value).into(),
     })
+}
+
+/// Writes a value as JSON text. serde leaves the control characters from U+007F on as they are.
+fn json_text(value: &serde_json::Value) -> String {
+    let text = value.to_string();
+    if !text.contains(char::is_control) {
+        return text;
+    }
+    let escape = |c: char| {
+        if c.is_control() {
+            format!("\\u{:04x}", u32::from(c))
+        } else {
+            c.to_string()
+        }
+    };
+    text.chars().map(escape).collect()
 }
 
 /// Returns OpenTelemetry's name for a provider, by the name in price tables or in declarations.

@@ -267,6 +267,21 @@ async fn escapes_control_characters() {
     );
 }
 
+#[tokio::test]
+async fn escapes_control_characters_in_json() {
+    let spans = SpanRecorder::record(trace::section("a", async {
+        trace::attribute("object", serde_json::json!({"k\u{9b}": "a\u{7f}\n"}));
+        trace::attribute("mixed", serde_json::json!([1, "\u{9b}2J"]));
+    }))
+    .await;
+    let span = find(&spans, "a");
+    assert_eq!(
+        text(span, "object").as_deref(),
+        Some(r#"{"k\u009b":"a\u007f\n"}"#)
+    );
+    assert_eq!(text(span, "mixed").as_deref(), Some(r#"[1,"\u009b2J"]"#));
+}
+
 // S9
 #[tokio::test]
 async fn continues_remote_traces_and_skips_unsampled_ones() {
