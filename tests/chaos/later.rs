@@ -201,7 +201,7 @@ impl SessionRecord for LaterRecord {
         self.does(self.inner.switch_mode(mode)).await
     }
 
-    async fn end(&self) -> Result<(), StoreError> {
+    async fn end(&self) -> Result<bool, StoreError> {
         self.does(self.inner.end()).await
     }
 

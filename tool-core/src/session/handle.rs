@@ -424,7 +424,8 @@ impl Session {
     /// call it at once, in any process, one of them gets the pending message.
     pub async fn next_turn(&self) -> Turn {
         let session = &self.0;
-        let was_ending = session.record.state().ending || session.calls.is_closed();
+        let was_asked_to_end = session.record.state().ending;
+        let was_closed = session.calls.is_closed();
         let turn = session.record.next_turn().await.unwrap_or_else(|error| {
             // The turn continues with its counters, so no call is admitted that was not allowed
             // before.
@@ -432,11 +433,13 @@ impl Session {
             Turn { number: session.record.turn(), pending_message: None, ended: false }
         });
         if turn.ended {
-            if !was_ending {
+            if !was_asked_to_end && !was_closed {
                 session.rare().is_lost.store(true, Ordering::SeqCst);
             }
             session.close().await;
-            session.forget().await;
+            if was_asked_to_end {
+                session.forget().await;
+            }
         }
         turn
     }

@@ -316,10 +316,14 @@ impl SessionInner {
         }
         self.close().await;
         self.settle().await;
-        if let Err(error) = self.record.end().await {
-            tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to end the session in its store");
+        match self.record.end().await {
+            Ok(true) => self.forget().await,
+            // The entries are those of a later session under the id, if there is one.
+            Ok(false) => {}
+            Err(error) => {
+                tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to end the session in its store");
+            }
         }
-        self.forget().await;
     }
 
     /// Charges the amounts that the store has not taken.
@@ -331,8 +335,10 @@ impl SessionInner {
         }
     }
 
-    /// Removes the session's entries from the journal, unless a later session has taken its place
-    /// and its entries.
+    /// Removes the session's entries from the journal, unless a later session of this process has
+    /// taken its place and its entries. Called once the session has ended by request: an entry has no
+    /// incarnation, and those of a session that was idle for too long may be of a later one of
+    /// another process.
     pub(crate) async fn forget(&self) {
         let Some(journal) = &self.runtime.journal else {
             return;

@@ -216,7 +216,7 @@ impl SessionRecord for OddRecord {
         self.0.switch_mode(mode).await
     }
 
-    async fn end(&self) -> Result<(), StoreError> {
+    async fn end(&self) -> Result<bool, StoreError> {
         self.0.end().await
     }
 

@@ -1,18 +1,20 @@
 //! The journal: calls are recorded before they run, and the next process reads them.
 
+use crate::shared_journal::SharedJournal;
 use crate::support::{Counter, call, kind, tools};
 use crate::support_b::{answer, begin, ms};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use tool_core::call::ResultForm;
+use std::time::Duration;
+use tool_core::call::{Answer, Question, ResultForm};
 use tool_core::session::{
-    Decision, HookedCall, Journal, JournalEntry, JournalError, JournalStart, Message, PendingCall,
-    RecoveredCall, decision_begun_note,
+    Decision, HookedCall, Journal, JournalEntry, JournalError, JournalStart, MemoryStore, Message,
+    PendingCall, RecoveredCall, StateChange, decision_begun_note,
 };
 use tool_core::{
-    Content, ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolOutput,
-    ToolResponse, toolset,
+    Content, ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolError,
+    ToolOutput, ToolResponse, toolset,
 };
 
 /// A journal in memory that counts its operations. A clone represents the next process.
@@ -407,6 +409,60 @@ async fn journal_forgets_an_ended_session() {
         bank.paper.asked().last().map(String::as_str),
         Some("forget s-1")
     );
+    assert!(bank.paper.entries().is_empty());
+}
+
+/// Opens the session in a process of its own, over a store that the processes share.
+async fn process_over(store: &Arc<MemoryStore>, bank: &Bank) -> Session {
+    let policy = Policy::text().idle_timeout(Duration::from_secs(60));
+    let runtime = Runtime::builder(tools![bank.clone()])
+        .policy(policy)
+        .store(Arc::clone(store))
+        .journal(bank.paper.clone());
+    let session = runtime.build().expect("a runtime");
+    let session = session.session("s-1", Mode::Text).await;
+    session.expect("a session")
+}
+
+/// Returns a session that was idle for too long, after another process has paid in a new one under
+/// its id.
+async fn replaced_session(store: &Arc<MemoryStore>, bank: &Bank) -> Session {
+    let stale = process_over(store, bank).await;
+    ms(61_000).await;
+    let later = process_over(store, bank).await;
+    assert!(pay(&later, "c1", 5).await.is_ok());
+    stale
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn journal_outlives_the_next_turn_of_a_stale_session() {
+    let store = Arc::<MemoryStore>::default();
+    let bank = Bank::default();
+    let stale = replaced_session(&store, &bank).await;
+    assert!(stale.next_turn().await.ended);
+    assert_eq!(bank.paper.entries().len(), 1);
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn journal_outlives_the_end_of_a_stale_session() {
+    let store = Arc::<MemoryStore>::default();
+    let bank = Bank::default();
+    let stale = replaced_session(&store, &bank).await;
+    stale.end().await;
+    assert_eq!(bank.paper.entries().len(), 1);
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn journal_forgets_a_session_that_ends_with_its_turn() {
+    let bank = Bank::default();
+    let session = process(&bank).await;
+    pay(&session, "c1", 5).await;
+    let ending = session.change(&[StateChange::Ending(true)]).await;
+    ending.expect("changes");
+    assert!(session.next_turn().await.ended);
     assert!(bank.paper.entries().is_empty());
 }
 

@@ -448,12 +448,12 @@ impl SessionRecord for RedisRecord {
         self.run(&self.call(&SwitchMode { mode })).await.map(drop)
     }
 
-    async fn end(&self) -> Result<(), StoreError> {
-        self.run(&self.call(&EndSession {})).await?;
+    async fn end(&self) -> Result<bool, StoreError> {
+        let answer = self.run(&self.call(&EndSession {})).await?;
         self.open_sessions
             .free(&self.connection, &self.member)
             .await;
-        Ok(())
+        Ok(answer.words.first().is_some_and(|word| word == "ended"))
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

@@ -526,12 +526,13 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
         locked.commit().await
     }
 
-    async fn end(&self) -> Result<(), StoreError> {
+    async fn end(&self) -> Result<bool, StoreError> {
         let Some(mut locked) = self.lock_live().await? else {
-            return Ok(());
+            return Ok(false);
         };
         locked.finish().await?;
-        locked.commit().await
+        locked.commit().await?;
+        Ok(true)
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

@@ -207,7 +207,7 @@ operations! {
     revoke(grant: &'a str) -> bool;
     change(changes: &'a [StateChange]) -> ();
     switch_mode(mode: Mode) -> ();
-    end() -> ();
+    end() -> bool;
     refresh() -> ();
     audit() -> Vec<AuditEntry>;
 }

@@ -582,10 +582,14 @@ impl SessionRecord for MemoryRecord {
         Ok(())
     }
 
-    async fn end(&self) -> Result<(), StoreError> {
-        self.state.lock().close();
+    async fn end(&self) -> Result<bool, StoreError> {
+        let mut state = self.state.lock();
+        let was_open = state.is_open(CallInstant::now());
+        state.close();
+        drop(state);
+
         self.remove();
-        Ok(())
+        Ok(was_open)
     }
 
     async fn refresh(&self) -> Result<(), StoreError> {

@@ -226,8 +226,9 @@ pub trait SessionRecord: Send + Sync + 'static {
     /// stay.
     fn switch_mode(&self, mode: Mode) -> impl Future<Output = Result<(), StoreError>> + Send;
 
-    /// Ends the session. Has no effect on a session that has ended.
-    fn end(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
+    /// Ends the session. Returns true to exactly one of all callers. Has no effect, and returns
+    /// false, on a session that has ended or that was idle for too long.
+    fn end(&self) -> impl Future<Output = Result<bool, StoreError>> + Send;
 
     /// Returns the last 1,000 entries of the audit log, oldest first. A store that keeps very many
     /// sessions in the memory of one process may keep fewer of each, but no fewer than 8. The

@@ -168,9 +168,9 @@ impl TestSession {
         self.0.incarnation()
     }
 
-    /// Ends the session.
-    pub async fn end(&self) {
-        self.0.end().await.expect("the session ends");
+    /// Ends the session. Returns true if it was open until then.
+    pub async fn end(&self) -> bool {
+        self.0.end().await.expect("the session ends")
     }
 
     /// Reads what others have changed.

@@ -151,11 +151,11 @@ pub async fn ended_session_is_inactive_over_all_handles(store: &impl StoreUnderT
 pub async fn ending_twice_succeeds(store: &impl StoreUnderTest) {
     let one = text(store).await;
     let other = text(store).await;
-    one.end().await;
-    one.end().await;
-    other.end().await;
+    assert!(one.end().await, "it was open");
+    assert!(!one.end().await, "it has ended");
+    assert!(!other.end().await, "it has ended over another handle");
     let next = text(store).await;
-    one.end().await;
+    assert!(!one.end().await, "it has ended");
     assert!(
         next.passes(&TestCall::default()).await,
         "a later session of the same id is another"
