@@ -637,6 +637,18 @@ mod tests {
         assert!(reply.responses[0].is_ok(), "{reply:?}");
     }
 
+    // R-I3
+    #[tokio::test]
+    async fn a_session_that_the_host_has_ended_stays_ended() {
+        let host = Host::new();
+        let script = ScriptedModel::new().says("One").says("Two");
+        let mut agent = host.open(script).await;
+        let _ = agent.prompt("Hi").await;
+        agent.session().end().await;
+        let reply = agent.prompt("Still there?").await;
+        assert_eq!(error_kind(&reply), Some(ErrorKind::SessionInactive));
+    }
+
     /// Opens a conversation whose session is idle for too long after a minute, and cannot be opened
     /// again at the first attempt.
     async fn idle_with_a_store_that_was_down(script: ScriptedModel) -> AgentLoop<ScriptedModel> {

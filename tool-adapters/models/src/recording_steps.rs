@@ -21,13 +21,13 @@ impl fmt::Debug for RecordingSteps {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct NextTurn {
     pub(crate) turn: Turn,
-    /// True if a tool has ended the session before.
+    /// True if a tool or the host has ended the session before.
     pub(crate) was_ending: bool,
 }
 
 impl NextTurn {
     pub(crate) async fn begin(session: &Session) -> Self {
-        let was_ending = session.state().ending;
+        let was_ending = session.state().ending || session.was_ended();
         let turn = session.next_turn().await;
         Self { turn, was_ending }
     }

@@ -444,6 +444,13 @@ impl Session {
         turn
     }
 
+    /// Returns true if this process has ended the session, for the host or for a tool. A session
+    /// that was idle for too long was not ended.
+    #[doc(hidden)]
+    pub fn was_ended(&self) -> bool {
+        !self.0.is_lost()
+    }
+
     /// Returns the number of the turn, counted from 0.
     pub fn turn(&self) -> u64 {
         self.0.record.turn()
