@@ -84,7 +84,7 @@ struct LogWriter {
     waiting: Vec<Message>,
     /// The messages that an earlier run has stored after those.
     said_before: VecDeque<Message>,
-    /// True if an append has failed, and may have taken effect.
+    /// True if an append has failed and may have taken effect, or may do so later.
     is_uncertain: bool,
 }
 
@@ -117,6 +117,17 @@ impl LogWriter {
             self.find_out().await?;
         }
         self.leave_out_said()?;
+        let appended = self.append().await;
+        let is_conflict = matches!(appended, Err(HistoryStoreError::Conflict { .. }));
+        if is_conflict && self.is_uncertain && self.find_out().await? {
+            // The conflict was with this writer's own messages, which have come late.
+            return self.append().await;
+        }
+        appended
+    }
+
+    /// Appends all messages that wait.
+    async fn append(&mut self) -> Result<(), HistoryStoreError> {
         if self.waiting.is_empty() {
             return Ok(());
         }
@@ -125,10 +136,11 @@ impl LogWriter {
             Ok(stored) => {
                 self.stored = stored;
                 self.waiting.clear();
+                self.is_uncertain = false;
                 Ok(())
             }
             Err(error) => {
-                self.is_uncertain = matches!(error, HistoryStoreError::Store(_));
+                self.is_uncertain |= matches!(error, HistoryStoreError::Store(_));
                 Err(error)
             }
         }
@@ -152,16 +164,18 @@ impl LogWriter {
         })
     }
 
-    /// Looks if the append that has failed has taken effect.
-    async fn find_out(&mut self) -> Result<(), HistoryStoreError> {
+    /// Looks if the append that has failed has taken effect. Returns true if it has. Otherwise it may
+    /// still do so.
+    async fn find_out(&mut self) -> Result<bool, HistoryStoreError> {
         let found = self.store.load(&self.key, self.stored).await?;
         let stored = found.map(|found| found.messages).unwrap_or_default();
-        self.is_uncertain = false;
-        if !stored.is_empty() && self.waiting.starts_with(&stored) {
-            self.stored += stored.len() as u64;
-            self.waiting.drain(..stored.len());
+        if stored.is_empty() || !self.waiting.starts_with(&stored) {
+            return Ok(false);
         }
-        Ok(())
+        self.is_uncertain = false;
+        self.stored += stored.len() as u64;
+        self.waiting.drain(..stored.len());
+        Ok(true)
     }
 }
 

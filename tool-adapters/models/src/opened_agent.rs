@@ -167,12 +167,13 @@ mod tests {
     use futures_util::StreamExt;
     use serde_json::json;
     use std::sync::Arc;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::Duration;
     use tool_core::call::ModelResult;
     use tool_core::session::{
         ConversationInfo, ConversationPlace, ConversationSummary, Decision, HistoryStore,
-        MemoryStore, Reply, ReplyFinish, StoredConversation,
+        HistoryStoreError, Journal, JournalEntry, JournalError, JournalStart, MemoryStore,
+        RecoveredCall, Reply, ReplyFinish, StoreError, StoredConversation,
     };
     use tool_core::testing::ScriptedModel;
     use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, ToolContext, tool};
@@ -440,7 +441,20 @@ mod tests {
 
     /// A store that takes a while for each append.
     #[derive(Clone)]
-    struct SlowStore(Arc<MemoryStore>);
+    struct SlowStore {
+        inner: Arc<MemoryStore>,
+        /// True if the next append fails, and takes effect a moment later.
+        loses_answer: Arc<AtomicBool>,
+    }
+
+    impl SlowStore {
+        fn new(inner: &Arc<MemoryStore>) -> Self {
+            Self {
+                inner: Arc::clone(inner),
+                loses_answer: Arc::default(),
+            }
+        }
+    }
 
     impl HistoryStore for SlowStore {
         async fn append(
@@ -449,8 +463,18 @@ mod tests {
             expected: u64,
             messages: &[Message],
         ) -> Result<u64, HistoryStoreError> {
+            if self.loses_answer.swap(false, Ordering::SeqCst) {
+                let inner = Arc::clone(&self.inner);
+                let key = key.clone();
+                let messages = messages.to_vec();
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    HistoryStore::append(&*inner, &key, expected, &messages).await
+                });
+                return Err(HistoryStoreError::Store(StoreError::new("no answer")));
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
-            HistoryStore::append(&*self.0, key, expected, messages).await
+            HistoryStore::append(&*self.inner, key, expected, messages).await
         }
 
         async fn load(
@@ -458,7 +482,7 @@ mod tests {
             key: &ConversationKey,
             from: u64,
         ) -> Result<Option<StoredConversation>, HistoryStoreError> {
-            HistoryStore::load(&*self.0, key, from).await
+            HistoryStore::load(&*self.inner, key, from).await
         }
 
         async fn list(
@@ -467,7 +491,7 @@ mod tests {
             after: Option<&ConversationPlace>,
             limit: u32,
         ) -> Result<Vec<ConversationSummary>, HistoryStoreError> {
-            HistoryStore::list(&*self.0, principal, after, limit).await
+            HistoryStore::list(&*self.inner, principal, after, limit).await
         }
 
         async fn describe(
@@ -475,7 +499,7 @@ mod tests {
             key: &ConversationKey,
             info: &ConversationInfo,
         ) -> Result<(), HistoryStoreError> {
-            HistoryStore::describe(&*self.0, key, info).await
+            HistoryStore::describe(&*self.inner, key, info).await
         }
 
         async fn branch(
@@ -484,15 +508,15 @@ mod tests {
             at: u64,
             branch: &str,
         ) -> Result<u64, HistoryStoreError> {
-            HistoryStore::branch(&*self.0, key, at, branch).await
+            HistoryStore::branch(&*self.inner, key, at, branch).await
         }
 
         async fn delete(&self, key: &ConversationKey) -> Result<bool, HistoryStoreError> {
-            HistoryStore::delete(&*self.0, key).await
+            HistoryStore::delete(&*self.inner, key).await
         }
 
         async fn delete_unused(&self, since: u64) -> Result<u64, HistoryStoreError> {
-            HistoryStore::delete_unused(&*self.0, since).await
+            HistoryStore::delete_unused(&*self.inner, since).await
         }
     }
 
@@ -505,7 +529,7 @@ mod tests {
             finding("c2", 2),
         ];
         let script = ScriptedModel::new().calls(calls).says("Shall I?");
-        let slow = SlowStore(Arc::clone(&host.store));
+        let slow = SlowStore::new(&host.store);
         let mut agent = host.open_over(slow, script).await.expect("opens");
         let mut events = agent.stream("Cancel 12");
         let is_wanted = |event: &AgentEvent| matches!(event, AgentEvent::ApprovalWanted(_));
@@ -519,6 +543,20 @@ mod tests {
         let rest = events.collect::<Vec<_>>().await;
         assert!(matches!(rest.last(), Some(AgentEvent::Finished { .. })));
         assert_eq!(agent.history().messages(), host.stored().await);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_append_that_takes_effect_late_is_no_conflict() {
+        let host = Host::new();
+        let slow = SlowStore::new(&host.store);
+        slow.loses_answer.store(true, Ordering::SeqCst);
+        let script = ScriptedModel::new().says("Hello");
+        let mut agent = host.open_over(slow, script).await.expect("opens");
+        let failed = agent.prompt("Hi").await;
+        assert_eq!(error_kind(&failed), Some(ErrorKind::Transient));
+        let reply = agent.prompt("Still there?").await;
+        assert_eq!(reply.text.as_deref(), Some("Hello"), "{reply:?}");
+        assert_eq!(host.stored().await, agent.history().messages());
     }
 
     /// Lets the model make a call that a person has to approve, and returns its token.
