@@ -31,7 +31,7 @@ impl SharedStore for Arc<RedisStore> {
 }
 
 /// The time after which a killed process counts as killed.
-const LEASE: Duration = Duration::from_millis(300);
+pub const LEASE: Duration = Duration::from_millis(300);
 
 /// Runs `$work` with the store at a place.
 macro_rules! with_store {

@@ -2,7 +2,7 @@
 //!
 //! Environment variables make this binary the other process.
 
-use crate::places::{SharedStore, variable, with_store};
+use crate::places::{LEASE, SharedStore, variable, with_store};
 use crate::points::reach;
 use crate::script::{PROMPTS, Progress, Script};
 use crate::setting::{JournalKind, Setting};
@@ -67,6 +67,12 @@ async fn go_on(store: impl SharedStore, setting: &Setting, turns: usize) -> &'st
         // A server may still carry out what the killed process has sent.
         Err(OpenAgentError::History(error @ HistoryStoreError::Conflict { .. })) => {
             eprintln!("{error}");
+            return AGAIN;
+        }
+        // The lease of the killed process has not ended.
+        Err(OpenAgentError::Running(error)) => {
+            eprintln!("{error}");
+            tokio::time::sleep(LEASE).await;
             return AGAIN;
         }
         Err(error) => panic!("the conversation does not open: {error}"),

@@ -14,6 +14,10 @@ pub enum OpenAgentError {
     /// The conversation cannot be read or written.
     #[error(transparent)]
     History(#[from] HistoryStoreError),
+    /// A call of the conversation has no result, and may still be running in this process or in
+    /// another one. Open the conversation again once it has ended.
+    #[error("{0}")]
+    Running(ToolError),
     /// An engine cannot run the conversation: see [`AgentLoop::open_durable`](crate::agent::AgentLoop::open_durable).
     #[error("the conversation cannot be opened with an engine: {0}")]
     Durable(ToolError),

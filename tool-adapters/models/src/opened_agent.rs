@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tool_core::call::ResultForm;
 use tool_core::session::{
-    ConversationKey, DynHistoryStore, History, HistoryStoreError, Message, Model, SessionBuilder,
+    ConversationKey, DynHistoryStore, History, Message, Model, SessionBuilder,
 };
 use tool_core::{Session, ToolCall};
 
@@ -19,7 +19,7 @@ impl<M: Model> AgentLoop<M> {
     /// Each message is stored as it is said: the user's before the model is asked, and the model's step before its calls
     /// run. A process that ends at any point loses nothing that was said. A call whose result was not stored is answered from
     /// the runtime's [journal](tool_core::session::Journal), and otherwise with `UNKNOWN`: it may have taken effect, and it does not
-    /// run again. The same holds for a call that a person has approved: the decision is stored before it is carried out.
+    /// run again. While it may still be running, the conversation does not open. The same holds for a call that a person has approved: the decision is stored before it is carried out.
     /// If the last message is the user's or a result, [`resume`](Self::resume) asks the model.
     ///
     /// A session that was idle for too long is opened again, now and before each later message. The
@@ -59,7 +59,10 @@ impl<M: Model> AgentLoop<M> {
     /// # Errors
     ///
     /// The session cannot be opened, or the conversation cannot be read, or another process writes
-    /// it at this moment.
+    /// it at this moment. [`OpenAgentError::Running`] if a call without a result may still be
+    /// running in this process or in another one: open the conversation again once it has ended.
+    /// With a journal that processes share, a process that was killed counts as running until its
+    /// lease ends.
     pub async fn open(
         store: impl DynHistoryStore + 'static,
         id: impl AsRef<str>,
@@ -86,14 +89,15 @@ pub(crate) async fn load_complete(
     store: &dyn DynHistoryStore,
     key: &ConversationKey,
     session: &Session,
-) -> Result<Vec<Message>, HistoryStoreError> {
+) -> Result<Vec<Message>, OpenAgentError> {
     let found = store.load(key, 0).await?;
     let messages = found.map(|found| found.messages).unwrap_or_default();
     let stored = messages.len() as u64;
     let mut messages = in_order_of_calls(messages);
 
-    let mut lost = lost_results(session, &messages);
-    let decisions = session.lost_decisions(&messages);
+    let mut lost = lost_results(session, &messages).await?;
+    let decisions = session.lost_decisions(&messages).await;
+    let decisions = decisions.map_err(OpenAgentError::Running)?;
     lost.extend(decisions.into_iter().map(Message::user));
     if !lost.is_empty() {
         store.append(key, stored, &lost).await?;
@@ -138,26 +142,33 @@ fn place_of(message: &Message, places: &HashMap<String, usize>) -> Option<usize>
 }
 
 /// Returns the results of the calls that an earlier process has left without one.
-fn lost_results(session: &Session, messages: &[Message]) -> Vec<Message> {
+async fn lost_results(
+    session: &Session,
+    messages: &[Message],
+) -> Result<Vec<Message>, OpenAgentError> {
     let is_step = |message: &Message| matches!(message, Message::Assistant { .. });
     let Some(step) = messages.iter().rposition(is_step) else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let Message::Assistant { calls, .. } = &messages[step] else {
-        return Vec::new();
+        return Ok(Vec::new());
     };
     let has_result = |call: &&ToolCall| {
         messages[step..].iter().any(
             |message| matches!(message, Message::Result { call_id, .. } if call_id == call.id()),
         )
     };
-    let open = calls.iter().filter(|call| !has_result(call));
-    let results = open.map(|call| Message::Result {
-        call_id: call.id().to_owned(),
-        tool: call.name().to_owned(),
-        result: session.answer_lost(call).for_model(ResultForm::Plain),
-    });
-    results.collect()
+    let mut results = Vec::new();
+    for call in calls.iter().filter(|call| !has_result(call)) {
+        let response = session.answer_lost(call).await;
+        let response = response.map_err(OpenAgentError::Running)?;
+        results.push(Message::Result {
+            call_id: call.id().to_owned(),
+            tool: call.name().to_owned(),
+            result: response.for_model(ResultForm::Plain),
+        });
+    }
+    Ok(results)
 }
 
 #[cfg(test)]
@@ -213,6 +224,33 @@ mod tests {
         policy: Policy,
         /// True if calls go on in the background after their first update.
         background: bool,
+        /// True if another process is running every call.
+        has_busy_neighbour: bool,
+    }
+
+    /// The journal of a process beside which another one is running every call.
+    struct BusyNeighbour;
+
+    impl Journal for BusyNeighbour {
+        async fn started(&self, _: &JournalEntry) -> Result<JournalStart, JournalError> {
+            Ok(JournalStart::Recorded)
+        }
+
+        async fn find(&self, _: &str, _: &str) -> Result<Option<JournalStart>, JournalError> {
+            Ok(Some(JournalStart::Running))
+        }
+
+        async fn finished(&self, _: &str, _: &str, _: &str) -> Result<(), JournalError> {
+            Ok(())
+        }
+
+        async fn recover(&self, _: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+            Ok(Vec::new())
+        }
+
+        async fn forget(&self, _: &str) -> Result<(), JournalError> {
+            Ok(())
+        }
     }
 
     impl Host {
@@ -221,6 +259,7 @@ mod tests {
                 store: Arc::new(MemoryStore::new()),
                 policy: Policy::text(),
                 background: false,
+                has_busy_neighbour: false,
             }
         }
 
@@ -241,18 +280,35 @@ mod tests {
             histories: impl DynHistoryStore + 'static,
             script: ScriptedModel,
         ) -> Result<AgentLoop<ScriptedModel>, OpenAgentError> {
+            self.open_in(&self.runtime(), histories, script).await
+        }
+
+        /// Creates the runtime of a process.
+        fn runtime(&self) -> Runtime {
             let tools = ToolContext::builder()
                 .with(find_table)
                 .with(pay)
                 .with(cancel)
                 .with(sign)
                 .build();
-            let runtime = Runtime::builder(tools.expect("builds"))
+            let mut runtime = Runtime::builder(tools.expect("builds"))
                 .policy(self.policy.clone())
                 .store(Arc::clone(&self.store))
-                .signing_key([7; 32])
-                .build()
-                .expect("builds");
+                .signing_key([7; 32]);
+            if self.has_busy_neighbour {
+                runtime = runtime.journal(BusyNeighbour);
+            }
+            runtime.build().expect("builds")
+        }
+
+        /// Opens the conversation in a process.
+        async fn open_in(
+            &self,
+            runtime: &Runtime,
+            histories: impl DynHistoryStore + 'static,
+            script: ScriptedModel,
+        ) -> Result<AgentLoop<ScriptedModel>, OpenAgentError> {
+            let runtime = runtime.clone();
             let background = self.background;
             let session = move || {
                 let session = runtime.session(ID, Mode::Text).principal("user:7");
@@ -318,8 +374,16 @@ mod tests {
 
     /// Leaves a conversation while a payment runs, and returns what the next process finds in it.
     async fn killed_while_it_pays(host: &Host) -> AgentLoop<ScriptedModel> {
+        leave_while_it_pays(host, &host.runtime()).await;
+        host.open(ScriptedModel::new().says("I do not know.")).await
+    }
+
+    /// Leaves a conversation in a process while a payment runs.
+    async fn leave_while_it_pays(host: &Host, runtime: &Runtime) {
         let calls = [call("c1", "pay", json!({})), finding("c2", 2)];
-        let mut agent = host.open(ScriptedModel::new().calls(calls)).await;
+        let script = ScriptedModel::new().calls(calls);
+        let opened = host.open_in(runtime, Arc::clone(&host.store), script).await;
+        let mut agent = opened.expect("opens");
         let mut events = agent.stream("Pay.");
         let mut seen = 0;
         // Of both calls, one has an update and the other a result.
@@ -335,7 +399,31 @@ mod tests {
         // A process that is killed drops nothing.
         std::mem::forget(events);
         std::mem::forget(agent);
-        host.open(ScriptedModel::new().says("I do not know.")).await
+    }
+
+    // M13
+    #[tokio::test]
+    async fn a_call_that_another_process_runs_is_not_answered() {
+        let mut host = Host::new();
+        leave_while_it_pays(&host, &host.runtime()).await;
+        host.has_busy_neighbour = true;
+        let error = host.try_open(ScriptedModel::new()).await.err();
+        let error = error.expect("the payment runs").to_string();
+        assert!(error.contains("may still be running"), "{error}");
+        assert_eq!(host.stored().await.len(), 3, "no result of the payment");
+    }
+
+    // M13
+    #[tokio::test]
+    async fn a_call_that_this_process_runs_is_not_answered() {
+        let host = Host::new();
+        let runtime = host.runtime();
+        leave_while_it_pays(&host, &runtime).await;
+        let script = ScriptedModel::new();
+        let opened = host.open_in(&runtime, Arc::clone(&host.store), script);
+        let error = opened.await.err().expect("the payment runs").to_string();
+        assert!(error.contains("may still be running"), "{error}");
+        assert_eq!(host.stored().await.len(), 3, "no result of the payment");
     }
 
     // M13

@@ -107,11 +107,6 @@ impl SessionInner {
         !self.calls.is_empty() || !self.replies.are_none()
     }
 
-    /// Returns the session that this one has renewed, while its calls go on.
-    fn renewed(&self) -> Option<Arc<Self>> {
-        self.resources.lock().as_ref()?.renewed.upgrade()
-    }
-
     fn report_unfinished(&self, report: &mut DrainReport) {
         self.running.each(|call_id, tool| {
             report.calls.push(UnfinishedCall {

@@ -42,6 +42,13 @@ impl EarlierCalls {
         calls.any(|call| call.entry.call_id == call_id && is_it(call))
     }
 
+    /// Notes that a call was answered which may be among the unanswered ones.
+    pub(crate) fn settle(&mut self, found: &RecoveredCall) {
+        let call_id = &found.entry.call_id;
+        self.take(call_id, |listed| listed.entry == found.entry);
+        self.answer(found);
+    }
+
     /// Notes that a call was answered.
     pub(crate) fn answer(&mut self, call: &RecoveredCall) {
         self.answered

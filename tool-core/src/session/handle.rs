@@ -22,14 +22,14 @@ use crate::session::model::{Model, ToolChoice};
 use crate::session::notes::{decision_note, open_decisions};
 use crate::session::pipeline::confirm::ApprovedArguments;
 use crate::session::pipeline::durable_call::make_in_step;
-use crate::session::pipeline::journal::recovered_end;
+use crate::session::pipeline::journal::{EarlierEnd, earlier_end};
 use crate::session::pipeline::{confirm, entry, granted, step, without_tool};
 use crate::session::policy::Policy;
 use crate::session::reply::Reply;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError, typed_reply};
-use crate::session::unmade_calls::{lost_call, refused_step};
+use crate::session::unmade_calls::{lost_call, may_be_running, refused_step};
 use crate::session::updates::{BackgroundAnswer, CallUpdate};
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
@@ -168,7 +168,10 @@ impl Session {
                     .error()
                     .is_some_and(|error| error.kind == ErrorKind::NotFound);
             let response = match &waiting {
-                Some(call) if is_gone => self.answer_lost_decision(call, decision.is_approval()),
+                Some(call) if is_gone => {
+                    self.answer_lost_decision(call, decision.is_approval())
+                        .await?
+                }
                 _ => response,
             };
             Ok(RecordedResponse::unrecorded(response))
@@ -188,11 +191,20 @@ impl Session {
     /// instead of making it. The runtime's
     /// [journal](super::Journal) may know the result. Otherwise the answer is `UNKNOWN`: the call may have taken effect, unless
     /// its tool changes nothing.
-    pub fn answer_lost(&self, call: &ToolCall) -> ToolResponse {
-        let recorded = recovered_end(&self.0, call);
-        let response = recorded.unwrap_or_else(|| lost_call(&self.0, call));
+    ///
+    /// # Errors
+    ///
+    /// `CONFLICT` if this process or another one may still be running the call, or if the journal
+    /// cannot be read. A process that was killed counts as running until its lease in the journal
+    /// ends.
+    pub async fn answer_lost(&self, call: &ToolCall) -> Result<ToolResponse, ToolError> {
+        let response = match earlier_end(&self.0, call).await {
+            EarlierEnd::Open => return Err(may_be_running(call)),
+            EarlierEnd::Response(response) => *response,
+            EarlierEnd::Lost => lost_call(&self.0, call),
+        };
         without_tool::record_refusal(&self.0, call, &response);
-        response
+        Ok(response)
     }
 
     /// Returns the notes about calls that a person has decided on, and whose outcome an earlier process has not stored. Add
@@ -200,22 +212,37 @@ impl Session {
     ///
     /// The earlier process has added a [`decision_begun_note`](super::decision_begun_note). The runtime's [journal](super::Journal)
     /// may know the outcome. Otherwise a call that was approved is `UNKNOWN`, as [`answer_lost`](Self::answer_lost) says.
-    pub fn lost_decisions(&self, messages: &[Message]) -> Vec<String> {
-        let open = open_decisions(messages).into_iter();
-        let notes = open.filter_map(|decision| {
-            let response = self.answer_lost_decision(&decision.call, decision.is_approved);
-            decision_note(&response, decision.is_approved, &decision.mark)
-        });
-        notes.collect()
+    ///
+    /// # Errors
+    ///
+    /// As [`answer_lost`](Self::answer_lost).
+    pub async fn lost_decisions(&self, messages: &[Message]) -> Result<Vec<String>, ToolError> {
+        let mut notes = Vec::new();
+        for decision in open_decisions(messages) {
+            let is_approved = decision.is_approved;
+            let response = self
+                .answer_lost_decision(&decision.call, is_approved)
+                .await?;
+            notes.extend(decision_note(&response, is_approved, &decision.mark));
+        }
+        Ok(notes)
     }
 
     /// Answers a call on which a person has decided, and whose outcome an earlier process has not stored: as
     /// [`answer_lost`](Self::answer_lost) does if it was approved, and otherwise with the denial.
-    pub fn answer_lost_decision(&self, call: &ToolCall, is_approved: bool) -> ToolResponse {
+    ///
+    /// # Errors
+    ///
+    /// As [`answer_lost`](Self::answer_lost).
+    pub async fn answer_lost_decision(
+        &self,
+        call: &ToolCall,
+        is_approved: bool,
+    ) -> Result<ToolResponse, ToolError> {
         if is_approved {
-            self.answer_lost(call)
+            self.answer_lost(call).await
         } else {
-            confirm::denied(call.id(), call.name())
+            Ok(confirm::denied(call.id(), call.name()))
         }
     }
 

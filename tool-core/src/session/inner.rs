@@ -233,6 +233,25 @@ impl SessionInner {
         !self.calls.is_closed() || was_lost()
     }
 
+    /// Returns the session that this one has renewed, while its calls go on.
+    pub(crate) fn renewed(&self) -> Option<Arc<Self>> {
+        self.resources.lock().as_ref()?.renewed.upgrade()
+    }
+
+    /// Returns true if this process is running a call of the session, perhaps under earlier tools.
+    pub(crate) fn is_running(&self, call_id: &str) -> bool {
+        let is_recorded = || {
+            self.rare
+                .get()
+                .is_some_and(|rare| rare.journaled.lock().contains(call_id))
+        };
+        if self.running.has(call_id) || is_recorded() {
+            return true;
+        }
+        let renewed = self.renewed();
+        renewed.is_some_and(|earlier| earlier.is_running(call_id))
+    }
+
     /// Returns the session's share of the blocking pool.
     pub(crate) fn threads(&self) -> &ThreadPool {
         self.rare()
@@ -306,12 +325,7 @@ impl SessionInner {
     }
 
     async fn finish(&self) {
-        let renewed = self
-            .resources
-            .lock()
-            .as_ref()
-            .and_then(|resources| resources.renewed.upgrade());
-        if let Some(renewed) = renewed {
+        if let Some(renewed) = self.renewed() {
             renewed.close_all().await;
         }
         self.close().await;
@@ -365,18 +379,10 @@ impl SessionInner {
 
     /// Closes a session that was renewed, and those that it had renewed.
     async fn close_all(&self) {
-        let mut next = self
-            .resources
-            .lock()
-            .as_ref()
-            .and_then(|resources| resources.renewed.upgrade());
+        let mut next = self.renewed();
         self.close().await;
         while let Some(renewed) = next {
-            next = renewed
-                .resources
-                .lock()
-                .as_ref()
-                .and_then(|resources| resources.renewed.upgrade());
+            next = renewed.renewed();
             renewed.close().await;
         }
     }

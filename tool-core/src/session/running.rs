@@ -131,6 +131,12 @@ impl RunningCalls {
         guard
     }
 
+    /// Returns true if a call of that id is running.
+    pub(crate) fn has(&self, id: &str) -> bool {
+        let calls = self.calls.lock();
+        calls.iter().any(|call| &*call.id == id)
+    }
+
     /// Cancels a call for the host. Returns false if no call of that id is running.
     pub(crate) fn cancel(&self, id: &str) -> bool {
         let calls = self.calls.lock();

@@ -62,6 +62,15 @@ pub(crate) fn lost_call(session: &SessionInner, call: &ToolCall) -> ToolResponse
     ToolResponse::refused(call, error, CallInstant::now())
 }
 
+/// Returns the error of a call that cannot be answered, because it may have no end yet.
+pub(crate) fn may_be_running(call: &ToolCall) -> ToolError {
+    let id = call.id().escape_debug();
+    let name = call.name().escape_debug();
+    ToolError::conflict(format!(
+        "the call `{id}` of `{name}` may still be running; open the conversation again once it has ended"
+    ))
+}
+
 /// Returns the response to a call that went on in the background, and whose end no process knows.
 pub(crate) fn lost_background_call(session: &SessionInner, call: &ToolCall) -> ToolResponse {
     let harmless = is_harmless(session, call);

@@ -576,8 +576,11 @@ fn decided(decide: impl Fn(String) -> Decision) -> Vec<Message> {
 }
 
 /// Returns the only note about a decision whose process was killed.
-fn lost_decision(session: &Session, messages: &[Message]) -> String {
-    let notes = session.lost_decisions(messages);
+async fn lost_decision(session: &Session, messages: &[Message]) -> String {
+    let notes = session
+        .lost_decisions(messages)
+        .await
+        .expect("no call runs");
     let [note] = &notes[..] else {
         panic!("one note: {notes:?}")
     };
@@ -590,7 +593,7 @@ fn lost_decision(session: &Session, messages: &[Message]) -> String {
 async fn lost_approval_is_answered_from_the_journal() {
     let bank = Bank::default();
     pay(&process(&bank).await, "c1", 5).await;
-    let note = lost_decision(&process(&bank).await, &decided(Decision::approve));
+    let note = lost_decision(&process(&bank).await, &decided(Decision::approve)).await;
     assert!(note.contains("it has run. Its result"), "{note}");
     assert!(note.contains("started c1"), "{note}");
 }
@@ -599,7 +602,7 @@ async fn lost_approval_is_answered_from_the_journal() {
 #[tokio::test(start_paused = true)]
 async fn lost_approval_of_other_arguments_is_known_to_be_one() {
     let approve = |token| Decision::approve(token).with_arguments(r#"{"amount":7}"#);
-    let note = lost_decision(&process(&Bank::default()).await, &decided(approve));
+    let note = lost_decision(&process(&Bank::default()).await, &decided(approve)).await;
     assert!(note.contains("its outcome is unknown"), "{note}");
 }
 
@@ -609,14 +612,15 @@ async fn lost_approval_without_a_journal_entry_is_unknown() {
     let note = lost_decision(
         &process(&Bank::default()).await,
         &decided(Decision::approve),
-    );
+    )
+    .await;
     assert!(note.contains("its outcome is unknown"), "{note}");
 }
 
 // M34
 #[tokio::test(start_paused = true)]
 async fn lost_denial_is_a_denial() {
-    let note = lost_decision(&process(&Bank::default()).await, &decided(Decision::deny));
+    let note = lost_decision(&process(&Bank::default()).await, &decided(Decision::deny)).await;
     let expected = "A person has refused it, and it was not run.";
     assert!(note.ends_with(expected), "{note}");
 }
@@ -626,12 +630,65 @@ async fn lost_denial_is_a_denial() {
 async fn decision_with_its_outcome_is_not_lost() {
     let session = process(&Bank::default()).await;
     let mut messages = decided(Decision::approve);
-    let outcome = lost_decision(&session, &messages);
+    let outcome = lost_decision(&session, &messages).await;
     messages.push(Message::user(outcome));
-    assert_eq!(session.lost_decisions(&messages), [""; 0]);
+    assert_eq!(session.lost_decisions(&messages).await, Ok(Vec::new()));
     // It may be approved again.
     messages.extend(decided(Decision::approve));
-    lost_decision(&session, &messages);
+    lost_decision(&session, &messages).await;
+}
+
+/// Opens the session in a process of a shared journal.
+async fn process_of(journal: SharedJournal, bank: &Bank) -> Session {
+    let runtime = Runtime::builder(tools![bank.clone()]).journal(journal);
+    let runtime = runtime.build().expect("a runtime");
+    let session = runtime.session("s-1", Mode::Text).await;
+    session.expect("a session")
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn lost_call_that_another_process_runs_is_not_answered() {
+    let bank = Bank::default();
+    let journal = SharedJournal::default();
+    let one = process_of(journal.same_process(), &bank).await;
+    let other = process_of(journal.another_process(), &bank).await;
+    let running = begin(&one, "c1", "pay_slowly", "{}").await;
+    let call = ToolCall::new("c1", "pay_slowly", "{}");
+    let refused = other.answer_lost(&call).await.expect_err("it runs");
+    assert_eq!(refused.kind(), ErrorKind::Conflict);
+    running.abort();
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn lost_call_that_has_ended_since_has_its_result() {
+    let bank = Bank::default();
+    let journal = SharedJournal::default();
+    let one = process_of(journal.same_process(), &bank).await;
+    let other = process_of(journal.another_process(), &bank).await;
+    assert!(pay(&one, "c1", 5).await.is_ok());
+    let call = ToolCall::new("c1", "pay", json!({"amount": 5}));
+    let answer = other.answer_lost(&call).await.expect("it has ended");
+    assert!(answer.is_ok(), "{answer}");
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn lost_call_is_answered_once() {
+    let bank = Bank::default();
+    let journal = SharedJournal::default();
+    let killed = process_of(journal.same_process(), &bank).await;
+    let running = begin(&killed, "c1", "pay_slowly", "{}").await;
+    running.abort();
+    journal.die();
+    let next = process_of(journal.another_process(), &bank).await;
+    let call = ToolCall::new("c1", "pay_slowly", "{}");
+    let unknown = next.answer_lost(&call).await.expect("it has ended");
+    assert_eq!(kind(&unknown), Some(ErrorKind::Unknown));
+    let running = begin(&next, "c1", "pay_slowly", "{}").await;
+    assert_eq!(bank.ran.get(), 2);
+    running.abort();
 }
 
 #[tokio::test(start_paused = true)]

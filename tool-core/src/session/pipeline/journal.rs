@@ -263,9 +263,9 @@ pub(crate) fn recovered_end(session: &SessionInner, call: &ToolCall) -> Option<T
     genuine_response(session, call, &found)
 }
 
-/// The end of a call of another process, as far as it is recorded.
+/// The end of a call that was begun before, as far as it is recorded.
 pub(crate) enum EarlierEnd {
-    /// The call may run still, or the journal cannot say.
+    /// This process or another one may run the call still, or the journal cannot say.
     Open,
     /// The end was recorded.
     Response(Box<ToolResponse>),
@@ -273,8 +273,12 @@ pub(crate) enum EarlierEnd {
     Lost,
 }
 
-/// Asks the journal what became of a call that another process has begun.
+/// Finds out what became of a call that was begun before, by this process or by another one. One that
+/// has ended counts as answered.
 pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> EarlierEnd {
+    if session.is_running(call.id()) {
+        return EarlierEnd::Open;
+    }
     let Some(journal) = &session.runtime.journal else {
         return EarlierEnd::Lost;
     };
@@ -288,13 +292,16 @@ pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> Earl
         Ok(Some(JournalStart::Recorded) | None) => {
             let recover = journal.recover(&key);
             let calls = within(deadline, recover, JournalError::timeout).await;
-            let is_it = |found: &RecoveredCall| found.entry.call_id == call.id();
+            let is_it = |found: &RecoveredCall| {
+                found.entry.call_id == call.id() && found.entry.tool == call.name()
+            };
             calls.map(|calls| calls.into_iter().rfind(is_it))
         }
         Err(error) => Err(error),
     };
     match found {
         Ok(Some(found)) if found.entry.tool == call.name() => {
+            session.rare().earlier.lock().settle(&found);
             match genuine_response(session, call, &found) {
                 Some(response) => EarlierEnd::Response(Box::new(response)),
                 None => EarlierEnd::Lost,
@@ -302,7 +309,7 @@ pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> Earl
         }
         Ok(_) => EarlierEnd::Lost,
         Err(error) => {
-            tracing::error!(%error, "failed to look a call in the background up in the journal");
+            tracing::error!(%error, "failed to look an earlier call up in the journal");
             EarlierEnd::Open
         }
     }
