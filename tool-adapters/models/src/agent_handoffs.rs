@@ -115,6 +115,7 @@ mod tests {
     use futures_util::StreamExt;
     use serde_json::json;
     use std::sync::Arc;
+    use std::time::Duration;
     use tool_core::call::ErrorKind;
     use tool_core::session::{
         AnswerVerdict, GuardedAnswer, Guards, MemoryStore, Message, ModelStep, RawTurn,
@@ -123,7 +124,7 @@ mod tests {
     use tool_core::testing::ScriptedModel;
     use tool_core::tool::ProviderId;
     use tool_core::trace::{Collector, SpanKind};
-    use tool_core::{Handoff, Mode, Policy, Runtime, ToolCall, ToolError, tool};
+    use tool_core::{Handoff, Mode, Policy, RunContext, Runtime, ToolCall, ToolError, tool};
 
     /// Hand the guest over to the colleague who knows the bills.
     #[tool]
@@ -149,9 +150,17 @@ mod tests {
         number
     }
 
+    /// Ask the kitchen, which takes for ever.
+    #[tool(category = "action")]
+    async fn ask_kitchen(ctx: &RunContext) {
+        ctx.update("asking");
+        std::future::pending::<()>().await;
+    }
+
     fn all_tools() -> ToolContext {
         let tools = ToolContext::builder()
             .with(to_billing)
+            .with(ask_kitchen)
             .with(to_desk)
             .with(cancel)
             .with(bill);
@@ -159,7 +168,10 @@ mod tests {
     }
 
     fn desk_tools() -> ToolContext {
-        let tools = ToolContext::builder().with(to_billing).with(cancel);
+        let tools = ToolContext::builder()
+            .with(to_billing)
+            .with(cancel)
+            .with(ask_kitchen);
         tools.build().expect("builds")
     }
 
@@ -214,7 +226,7 @@ mod tests {
         assert_eq!(reply.text.as_deref(), Some("It is 7."));
         let requests = agent.model_mut().requests();
         assert_eq!(requests[0].instructions, "You are at the desk.");
-        assert_eq!(requests[0].tools, ["to_billing", "cancel"]);
+        assert_eq!(requests[0].tools, ["to_billing", "ask_kitchen", "cancel"]);
         assert_eq!(requests[1].instructions, "You know the bills.");
         assert_eq!(requests[1].tools, ["to_desk", "bill"]);
     }
@@ -263,6 +275,44 @@ mod tests {
         let _ = later.prompt("Number 7").await;
         let requests = later.model_mut().requests();
         assert_eq!(requests[0].instructions, "You know the bills.");
+    }
+
+    // M16
+    #[tokio::test]
+    async fn a_handoff_outlives_a_kill_while_other_calls_run() {
+        let store = Arc::new(MemoryStore::new());
+        let calls = [call("c1", "ask_kitchen"), call("c2", "to_billing")];
+        let script = ScriptedModel::new().calls(calls);
+        let opened = AgentLoop::open(Arc::clone(&store), "chat", opens(&store), script).await;
+        let mut first = team(opened.expect("opens"));
+        let mut events = first.stream("Is it ready, and my bill?");
+        while !matches!(events.next().await, Some(AgentEvent::CallResult { .. })) {}
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        // A process that is killed drops nothing.
+        std::mem::forget(events);
+        std::mem::forget(first);
+
+        let script = ScriptedModel::new();
+        let opened = AgentLoop::open(Arc::clone(&store), "chat", opens(&store), script).await;
+        let later = team(opened.expect("opens"));
+        assert_eq!(later.active_agent(), "billing");
+    }
+
+    // M16
+    #[tokio::test]
+    async fn a_handoff_is_stored_once() {
+        let store = Arc::new(MemoryStore::new());
+        let calls = [call("c1", "to_billing"), call("c2", "to_billing")];
+        let script = ScriptedModel::new().calls(calls).says("Which bill?");
+        let opened = AgentLoop::open(Arc::clone(&store), "chat", opens(&store), script).await;
+        let mut first = team(opened.expect("opens"));
+        let _ = first.prompt("My bill?").await;
+        let said = first.history().messages().to_vec();
+        drop(first);
+
+        let script = ScriptedModel::new();
+        let opened = AgentLoop::open(Arc::clone(&store), "chat", opens(&store), script).await;
+        assert_eq!(opened.expect("opens").history().messages(), said);
     }
 
     // M16

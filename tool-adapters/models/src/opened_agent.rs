@@ -106,30 +106,29 @@ pub(crate) async fn load_complete(
     Ok(messages)
 }
 
-/// Puts the results of each step in the order of its calls. They were stored as they came.
+/// Puts the results of each step behind it, in the order of its calls. They were stored as they came,
+/// and the note of a handoff was stored behind the result that has handed the conversation over.
 pub(crate) fn in_order_of_calls(messages: Vec<Message>) -> Vec<Message> {
     let mut ordered: Vec<Message> = Vec::with_capacity(messages.len());
     let mut places = HashMap::new();
-    let mut step_end = 0;
+    // The results of the last step so far.
+    let mut results = 0..0;
     for message in messages {
-        match &message {
-            Message::Assistant { calls, .. } => {
-                let numbered = calls.iter().enumerate();
-                places = numbered
-                    .map(|(place, call)| (call.id().to_owned(), place))
-                    .collect();
-                step_end = ordered.len() + 1;
-            }
-            Message::Result { .. } => {}
-            _ => places.clear(),
+        if let Message::Assistant { calls, .. } = &message {
+            let numbered = calls.iter().enumerate();
+            places = numbered
+                .map(|(place, call)| (call.id().to_owned(), place))
+                .collect();
+            results = ordered.len() + 1..ordered.len() + 1;
         }
-        let place = place_of(&message, &places);
-        let is_result = place.is_some();
-        ordered.push(message);
-        if is_result {
-            let results = ordered.get_mut(step_end..).unwrap_or_default();
-            results.sort_by_key(|result| place_of(result, &places));
-        }
+        let Some(place) = place_of(&message, &places) else {
+            ordered.push(message);
+            continue;
+        };
+        let is_before = |result: &Message| place_of(result, &places) <= Some(place);
+        let before = ordered[results.clone()].partition_point(is_before);
+        ordered.insert(results.start + before, message);
+        results.end += 1;
     }
     ordered
 }
@@ -828,9 +827,8 @@ mod tests {
         assert_eq!(kind, Some(ErrorKind::Cancelled));
     }
 
-    #[test]
-    fn results_are_in_the_order_of_their_calls() {
-        let result = |id: &str| Message::Result {
+    fn result(id: &str) -> Message {
+        Message::Result {
             call_id: id.to_owned(),
             tool: "find_table".to_owned(),
             result: ModelResult {
@@ -841,12 +839,29 @@ mod tests {
                 is_text: true,
                 goes_on: false,
             },
-        };
-        let step = Message::Assistant {
+        }
+    }
+
+    fn step_of_two() -> Message {
+        Message::Assistant {
             text: None,
             calls: vec![finding("c1", 1), finding("c2", 2)],
             native: None,
-        };
+        }
+    }
+
+    #[test]
+    fn results_behind_a_note_belong_to_their_step() {
+        let note = Message::user("Another agent speaks.");
+        let step = step_of_two();
+        let stored = vec![step.clone(), result("c2"), note.clone(), result("c1")];
+        let ordered = vec![step, result("c1"), result("c2"), note];
+        assert_eq!(in_order_of_calls(stored), ordered);
+    }
+
+    #[test]
+    fn results_are_in_the_order_of_their_calls() {
+        let step = step_of_two();
         let stored = vec![
             step.clone(),
             result("c2"),

@@ -968,8 +968,12 @@ impl<'a> OpenStep<'a> {
                 break;
             };
             *interrupted |= recorded.is_interrupted;
+            let had_handoff = self.next_agent.is_some();
             let response = self.take_handoff(place, recorded.response);
             self.answer(place, response);
+            if !had_handoff {
+                self.log_handoff();
+            }
             if !wanted.is_empty() {
                 // A person who has a token, and a model that does not know that the call waits, would decide twice.
                 self.history.stored_beside(&mut running, &mut ended).await;
@@ -1096,6 +1100,16 @@ impl OpenStep<'_> {
         self.answers[place] = Some(response);
     }
 
+    /// Adds the note of a handoff to the log, behind the result that hands the conversation over: the
+    /// process may end before the other calls do.
+    fn log_handoff(&mut self) {
+        if let Some(next) = self.next_agent
+            && let Some(handoffs) = self.handoffs
+        {
+            self.history.note(&handoffs.note(next));
+        }
+    }
+
     /// Writes the step to the history, once.
     fn write(&mut self) {
         let ModelStep {
@@ -1129,7 +1143,8 @@ impl OpenStep<'_> {
             && let Some(handoffs) = self.handoffs
         {
             let turn = self.session.record.turn();
-            self.history.push(handoffs.hand_over(next, turn));
+            // The log has the note.
+            self.history.history.push(handoffs.hand_over(next, turn));
         }
     }
 }

@@ -305,6 +305,12 @@ impl Handoffs {
         let before = state.active;
         state.untold.get_or_insert(before);
         state.active = next;
+        drop(state);
+        self.note(next)
+    }
+
+    /// Returns the note that this agent speaks from now on.
+    pub(crate) fn note(&self, next: usize) -> Message {
         Message::user(handoff_note(self.name_at(next)))
     }
 
