@@ -179,7 +179,8 @@ pub struct JournalEntry {
     pub started_at: Timestamp,
     /// True for a tool that may run twice without harm: it is read-only or idempotent.
     pub harmless: bool,
-    /// The call's time limit in milliseconds. A process that lives does not run it for longer.
+    /// The longest time for which the call runs, in milliseconds: its time limit, and the time for
+    /// which it may wait for its user. A process that lives does not run it for longer.
     #[serde(default)]
     pub time_limit_ms: u64,
     /// The [number](RecoveredCall::number) of the call with this id that was answered, and that

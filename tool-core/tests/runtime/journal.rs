@@ -126,6 +126,13 @@ impl Bank {
         "x".repeat(100_000)
     }
 
+    /// Pay, if the user agrees.
+    #[tool(category = "action", timeout = "30s")]
+    async fn pay_if_agreed(&self, ctx: &RunContext) -> Result<u32, ToolError> {
+        ctx.ask::<bool>("Pay?").await?;
+        Ok(self.ran.add())
+    }
+
     /// Pay, and speak of it in the next turn.
     #[tool(category = "action")]
     fn pay_and_tell(&self, ctx: &RunContext) -> &'static str {
@@ -464,6 +471,31 @@ async fn journal_forgets_a_session_that_ends_with_its_turn() {
     ending.expect("changes");
     assert!(session.next_turn().await.ended);
     assert!(bank.paper.entries().is_empty());
+}
+
+// R-Q3
+#[tokio::test(start_paused = true)]
+async fn call_that_waits_for_its_user_is_still_running() {
+    let bank = Bank::default();
+    let journal = SharedJournal::default();
+    let asks = |journal: SharedJournal| {
+        let runtime = Runtime::builder(tools![bank.clone()]).journal(journal);
+        let runtime = runtime.on_question(async |_: Question| {
+            ms(200_000).await;
+            Ok(Answer::Accepted(json!({"answer": true})))
+        });
+        runtime.build().expect("a runtime")
+    };
+    let one = asks(journal.same_process());
+    let one = one.session("s-1", Mode::Text).await.expect("a session");
+    let other = asks(journal.another_process());
+    let other = other.session("s-1", Mode::Text).await.expect("a session");
+
+    let running = begin(&one, "c1", "pay_if_agreed", "{}").await;
+    ms(100_000).await;
+    let second = other.call(ToolCall::new("c1", "pay_if_agreed", "{}")).await;
+    assert_eq!(kind(&second), Some(ErrorKind::Conflict), "{second}");
+    assert!(answer(running).await.is_ok());
 }
 
 // R-B4

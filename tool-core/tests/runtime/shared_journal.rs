@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+use tokio::time::Instant;
 use tool_core::session::{Journal, JournalEntry, JournalError, JournalStart, RecoveredCall};
 use tool_core::testing::journal::JournalUnderTest;
 

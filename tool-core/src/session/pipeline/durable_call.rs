@@ -4,7 +4,7 @@ use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{DynJournal, JournalEntry, JournalStart};
-use crate::session::pipeline::governed_call::{canonical_sent_arguments, time_limit};
+use crate::session::pipeline::governed_call::{canonical_sent_arguments, longest_run};
 use crate::session::pipeline::journal::recovered_end;
 use crate::session::unmade_calls::lost_call;
 use crate::time::whole_milliseconds;
@@ -54,7 +54,7 @@ async fn begin(
     tool: &FunctionTool,
     call: &ToolCall,
 ) -> Result<JournalEntry, ToolError> {
-    let limit = time_limit(session.policy(), tool);
+    let limit = longest_run(session.policy(), tool, call, &session.base);
     let mut entry = JournalEntry {
         session: session.journal_key().into_owned(),
         call_id: format!("step {}", call.id()),

@@ -339,6 +339,23 @@ pub(crate) fn time_limit(policy: &Policy, tool: &FunctionTool) -> Duration {
         .map_or(limit, |cap| limit.min(cap))
 }
 
+/// Returns the longest time for which a call of the tool runs: its time limit, and the time for which
+/// it may wait for its user, which no limit counts.
+pub(crate) fn longest_run(
+    policy: &Policy,
+    tool: &FunctionTool,
+    call: &ToolCall,
+    ctx: &RunContext,
+) -> Duration {
+    let limit = time_limit(policy, tool);
+    let has_handlers = ctx.host_handlers().is_some() || call.asker().is_some();
+    if !tool.definition().compiled.uses_context || !has_handlers {
+        return limit;
+    }
+    let questions = policy.questions;
+    limit.saturating_add(questions.timeout.saturating_mul(questions.call))
+}
+
 /// Returns the error of a call in a session that is over.
 pub(crate) fn session_over() -> ToolError {
     ToolError::session_inactive("the session has ended; nothing was done")

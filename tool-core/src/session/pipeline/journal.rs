@@ -7,7 +7,7 @@ use crate::session::inner::SessionInner;
 use crate::session::journal::{JournalEntry, JournalError, JournalStart, RecoveredCall};
 use crate::session::journal_response::bounded;
 use crate::session::lost_work::{lost_work, untrusted_work};
-use crate::session::pipeline::governed_call::{GovernedCall, idempotency_key, time_limit};
+use crate::session::pipeline::governed_call::{GovernedCall, idempotency_key, longest_run};
 use crate::session::store::handle::within;
 use crate::time::whole_milliseconds;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ pub(crate) async fn known_answer(call: &GovernedCall<'_>, text: &str) -> Option<
 /// Returns the entry of a call that is about to run.
 fn entry_of(call: &GovernedCall<'_>, arguments: String, turn: u64) -> JournalEntry {
     let session = call.session;
-    let limit = time_limit(call.policy, call.tool);
+    let limit = longest_run(call.policy, call.tool, call.request, call.ctx);
     let mut entry = JournalEntry {
         session: session.journal_key().into_owned(),
         call_id: call.request.id().to_owned(),
