@@ -19,7 +19,7 @@ pub(crate) struct KeptMessages {
 impl KeptMessages {
     /// Returns true if nothing is removed.
     pub(crate) fn is_all(&self) -> bool {
-        self.from == 0
+        (0..self.from).all(|place| self.has(place))
     }
 
     /// Returns true for a message before the cut that is kept.

@@ -406,6 +406,15 @@ fn a_short_history_is_not_summed_up() {
 }
 
 #[test]
+fn a_history_that_only_keeps_its_ends_is_not_summed_up() {
+    let mut model = ScriptedModel::new().says("Nothing.");
+    let mut short = long_turn(1);
+    let shortened = finished(short.compact(&mut model, &Keep::messages(1))).expect("is short");
+    assert!(shortened.is_nothing() && model.requests().is_empty());
+    assert_eq!(brief(short.messages()), ["task", "call 0", "result 0"]);
+}
+
+#[test]
 fn what_was_shortened_survives_its_json() {
     let mut long = long_turn(10);
     let shortened = long.trim(&Keep::messages(5));
