@@ -3,8 +3,7 @@
 use parking_lot::Mutex;
 use std::fmt;
 use std::pin::Pin;
-use tool_core::ToolError;
-use tool_core::session::{History, Keep, Message, Model, Shortened};
+use tool_core::session::{FailedSummary, History, Keep, Message, Model, Shortened};
 use tool_core::trace::TokenUsage;
 
 /// The share of the context at which a conversation is summed up, if no limit is set.
@@ -54,7 +53,7 @@ impl<T: ?Sized> Unshared<T> {
     }
 }
 
-type Compacting<'a> = Pin<Box<dyn Future<Output = Result<Shortened, ToolError>> + Send + 'a>>;
+type Compacting<'a> = Pin<Box<dyn Future<Output = Result<Shortened, FailedSummary>> + Send + 'a>>;
 
 /// A model of any type that sums up.
 trait SummaryModel: Send {
@@ -63,7 +62,7 @@ trait SummaryModel: Send {
 
 impl<M: Model> SummaryModel for M {
     fn compact<'a>(&'a mut self, history: &'a mut History, keep: &'a Keep) -> Compacting<'a> {
-        Box::pin(history.compact(self, keep))
+        Box::pin(history.compact_counted(self, keep))
     }
 }
 
@@ -116,21 +115,22 @@ impl HistoryKeeper {
 
         let summed_up = match &mut self.summaries {
             Summaries::None => Ok(history.trim(&keep)),
-            Summaries::Own => history.compact(model, &keep).await,
+            Summaries::Own => history.compact_counted(model, &keep).await,
             Summaries::Other(other) => other.get().compact(history, &keep).await,
         };
         // A conversation that is too long would fail, so it loses its beginning where nothing can
         // sum it up.
-        let shortened = summed_up.unwrap_or_else(|error| {
+        let shortened = summed_up.unwrap_or_else(|failed| {
             let mut trimmed = history.trim(&keep);
-            trimmed.summary_error = Some(error.to_string());
+            trimmed.summary_error = Some(failed.error.to_string());
+            trimmed.usage = failed.usage;
             trimmed
         });
+        self.usage += shortened.usage;
         if shortened.is_nothing() {
             return;
         }
         self.measured = None;
-        self.usage += shortened.usage;
         if let Some(listener) = &mut self.listener {
             (listener.get())(&shortened);
         }
@@ -172,7 +172,8 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::sync::Notify;
-    use tool_core::session::{ModelRequest, ModelStep};
+    use tool_core::ToolError;
+    use tool_core::session::{ModelRequest, ModelStep, ReplyFinish};
     use tool_core::testing::ScriptedModel;
     use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, tool};
 
@@ -330,6 +331,23 @@ mod tests {
             .await
             .keep(Keep::turns(1))
             .sum_up_with(ScriptedModel::new().then(summary));
+        let mut usage = Vec::new();
+        for turn in 0..3 {
+            usage.push(agent.prompt(format!("q{turn}")).await.usage.output);
+        }
+        assert_eq!(usage, [0, 0, 7]);
+    }
+
+    #[tokio::test]
+    async fn tokens_of_a_failed_summary_count_in_the_reply() {
+        let mut cut_off = ModelStep::says("Two");
+        cut_off.finish = ReplyFinish::Length;
+        cut_off.usage.output = 7;
+        let script = ScriptedModel::new().says("a0").says("a1").says("a2");
+        let mut agent = agent(script)
+            .await
+            .keep(Keep::turns(1))
+            .sum_up_with(ScriptedModel::new().then(cut_off));
         let mut usage = Vec::new();
         for turn in 0..3 {
             usage.push(agent.prompt(format!("q{turn}")).await.usage.output);

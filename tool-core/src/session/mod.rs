@@ -117,6 +117,8 @@ pub use crate::session::journal::{
 };
 pub use crate::session::json_form::error::HistoryError;
 pub use crate::session::json_form::limits::HistoryLimits;
+#[doc(hidden)]
+pub use crate::session::length::compact::FailedSummary;
 pub use crate::session::length::keep::Keep;
 pub use crate::session::length::shortened::Shortened;
 #[doc(hidden)]

@@ -4,15 +4,16 @@ use crate::call::{Content, ToolError};
 use crate::session::history::History;
 use crate::session::length::keep::Keep;
 use crate::session::length::plan::KeptMessages;
-use crate::session::length::results::{shorter, text_of};
+use crate::session::length::results::{prefix_of_characters, shorter, text_of};
 use crate::session::length::shortened::Shortened;
 use crate::session::length::trim::{TokenScale, fit, remove};
 use crate::session::message::Message;
+use crate::session::metrics::context::tokens_in;
 use crate::session::model::{Model, ModelRequest, ToolChoice};
 use crate::session::model_span::ask;
 use crate::session::notes::NOTE;
 use crate::session::reply_finish::ReplyFinish;
-use crate::trace::TokenUsage;
+use crate::trace::{TokenUsage, context_window};
 use serde_json::{Value, json};
 
 /// The characters of a result that the model reads which sums up.
@@ -59,10 +60,26 @@ impl History {
         model: &mut M,
         keep: &Keep,
     ) -> Result<Shortened, ToolError> {
+        let compacted = self.compact_counted(model, keep).await;
+        compacted.map_err(|failed| failed.error)
+    }
+
+    /// Does what [`compact`](Self::compact) does, and tells the tokens of a summary that failed.
+    ///
+    /// # Errors
+    ///
+    /// As [`compact`](Self::compact).
+    #[doc(hidden)]
+    pub async fn compact_counted<M: Model>(
+        &mut self,
+        model: &mut M,
+        keep: &Keep,
+    ) -> Result<Shortened, FailedSummary> {
         let about = model.about();
         let keep = keep
             .clone()
-            .window_of(about.provider.as_deref(), &about.model);
+            .window_of(about.provider.as_deref(), &about.model)
+            .with_summary();
         let scale = TokenScale::new(self, &keep);
         let mut shortened = Shortened::default();
         let kept = fit(self, &keep, scale, &mut shortened);
@@ -77,18 +94,78 @@ impl History {
     }
 }
 
+#[derive(Default)]
 struct Summary {
     text: String,
     usage: TokenUsage,
 }
 
-/// Asks a model for a summary of the messages that are removed.
+/// A summary that a model has not given.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct FailedSummary {
+    pub error: ToolError,
+    /// The tokens that it has used.
+    pub usage: TokenUsage,
+}
+
+/// Asks a model for a summary of the messages that are removed. Those that do not fit into one request
+/// are summed up in pieces, each with the summary so far.
 async fn summary_of<M: Model>(
     model: &mut M,
     messages: &[Message],
     kept: &KeptMessages,
     keep: &Keep,
-) -> Result<Summary, ToolError> {
+) -> Result<Summary, FailedSummary> {
+    let max_tokens = tokens_of_request(model, keep);
+    let mut lines = Vec::new();
+    for (place, message) in messages.iter().enumerate() {
+        if !kept.has(place) {
+            lines.push(line_of(message).to_string());
+        }
+    }
+    let mut lines = lines.into_iter().peekable();
+
+    let mut summary = Summary::default();
+    while let Some(line) = lines.next() {
+        let mut text = "The conversation, a message a line, in JSON:".to_owned();
+        if !summary.text.is_empty() {
+            let before = json!({"summary of what came before": summary.text});
+            text.push('\n');
+            text.push_str(&before.to_string());
+        }
+        text.push('\n');
+        text.push_str(&line);
+        while let Some(line) = lines.next_if(|line| tokens_in(&text) + tokens_in(line) < max_tokens)
+        {
+            text.push('\n');
+            text.push_str(&line);
+        }
+
+        let asked = ask_for_summary(model, text, keep).await;
+        let piece = asked.map_err(|failed| FailedSummary {
+            error: failed.error,
+            usage: summary.usage + failed.usage,
+        })?;
+        summary.text = piece.text;
+        summary.usage += piece.usage;
+    }
+    Ok(summary)
+}
+
+/// Returns the tokens that a model may read at once: half of its context, as they are estimated.
+fn tokens_of_request<M: Model>(model: &M, keep: &Keep) -> u64 {
+    let about = model.about();
+    let own = context_window(about.provider.as_deref(), &about.model).unwrap_or(u64::MAX);
+    keep.context().min(own) / 2
+}
+
+/// Asks a model for a summary of this text.
+async fn ask_for_summary<M: Model>(
+    model: &mut M,
+    text: String,
+    keep: &Keep,
+) -> Result<Summary, FailedSummary> {
     let instructions = format!(
         "You sum up a conversation between a user and an assistant, for the assistant who continues it. Write what the user wants, \
          what was decided and done, facts, names, numbers and ids that may be needed again, and what is still open. What a tool \
@@ -96,16 +173,6 @@ async fn summary_of<M: Model>(
          of the user, and nothing else.",
         keep.summary_words
     );
-    let removed = messages
-        .iter()
-        .enumerate()
-        .filter(|(place, _)| !kept.has(*place));
-    let mut text = "The conversation, a message a line, in JSON:".to_owned();
-    for (_, message) in removed {
-        text.push('\n');
-        text.push_str(&line_of(message).to_string());
-    }
-
     let history = [Message::user(text)];
     let request = ModelRequest {
         instructions: &instructions,
@@ -116,15 +183,23 @@ async fn summary_of<M: Model>(
         events: None,
         tool_choice: ToolChoice::None,
     };
-    let step = ask(model, request, None).await?;
+    let asked = ask(model, request, None).await;
+    let failed_usage = model.take_failed_usage();
+    let step = asked.map_err(|error| FailedSummary {
+        error,
+        usage: failed_usage,
+    })?;
+
+    let usage = step.usage + failed_usage;
     let text = step.text.unwrap_or_default().trim().to_owned();
     if step.finish != ReplyFinish::Complete || text.is_empty() {
         let message = "the model has given no complete summary of the conversation";
-        return Err(ToolError::transient(message));
+        let error = ToolError::transient(message);
+        return Err(FailedSummary { error, usage });
     }
     Ok(Summary {
-        text,
-        usage: step.usage + model.take_failed_usage(),
+        text: prefix_of_characters(&text, keep.summary_chars()).to_owned(),
+        usage,
     })
 }
 

@@ -45,6 +45,8 @@ pub struct Keep {
     pub(crate) window: Option<u64>,
     pub(crate) measured: Option<MeasuredTokens>,
     pub(crate) summary_words: u32,
+    /// True if a summary takes the place of what is removed. It counts under the limit.
+    pub(crate) has_summary: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,6 +67,10 @@ pub(crate) struct MeasuredTokens {
 
 /// The size that is assumed for the context of a model that no table knows.
 const UNKNOWN_WINDOW: u64 = 128_000;
+/// The tokens that are kept free for each word of a summary. Most languages need fewer.
+const TOKENS_OF_WORD: u64 = 3;
+/// The tokens of the note that a summary is in.
+const TOKENS_AROUND_SUMMARY: u64 = 60;
 
 impl Keep {
     fn new(limit: KeepLimit, down_to: f64) -> Self {
@@ -76,6 +82,7 @@ impl Keep {
             window: None,
             measured: None,
             summary_words: 400,
+            has_summary: false,
         }
     }
 
@@ -153,7 +160,8 @@ impl Keep {
         }
     }
 
-    /// Sets the number of words that a summary should have at most. Defaults to 400.
+    /// Sets the number of words that a summary should have at most. Defaults to 400. A limit of
+    /// tokens keeps 3 of them free for each word, and a summary that takes more is cut.
     pub fn summary_words(self, words: u32) -> Self {
         Self {
             summary_words: words,
@@ -168,11 +176,43 @@ impl Keep {
         Self { window, ..self }
     }
 
+    /// Leaves room for the summary of what is removed.
+    pub(crate) fn with_summary(self) -> Self {
+        Self {
+            has_summary: true,
+            ..self
+        }
+    }
+
+    /// Returns the messages that a summary takes.
+    pub(crate) fn summary_messages(&self) -> u64 {
+        u64::from(self.has_summary)
+    }
+
+    /// Returns the tokens that a summary takes at most, with those of the words around it.
+    pub(crate) fn summary_tokens(&self) -> u64 {
+        if !self.has_summary {
+            return 0;
+        }
+        TOKENS_AROUND_SUMMARY + u64::from(self.summary_words) * TOKENS_OF_WORD
+    }
+
+    /// Returns the characters that a summary may have. A token is estimated to be four.
+    pub(crate) fn summary_chars(&self) -> usize {
+        let chars = u64::from(self.summary_words) * TOKENS_OF_WORD * 4;
+        usize::try_from(chars).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the size of the context, or the one that is assumed.
+    pub(crate) fn context(&self) -> u64 {
+        self.window.unwrap_or(UNKNOWN_WINDOW)
+    }
+
     /// Returns the maximum number of tokens, if the limit is one of tokens.
     pub(crate) fn max_tokens(&self) -> Option<u64> {
         match self.limit {
             KeepLimit::Tokens(count) => Some(count),
-            KeepLimit::Share(share) => Some(part_of(self.window.unwrap_or(UNKNOWN_WINDOW), share)),
+            KeepLimit::Share(share) => Some(part_of(self.context(), share)),
             KeepLimit::Messages(_) | KeepLimit::Turns(_) => None,
         }
     }

@@ -145,7 +145,10 @@ impl Outline {
             }
             KeepLimit::Tokens(_) | KeepLimit::Share(_) => return None,
         };
-        let target = part_of(max as u64, keep.down_to).max(1);
+        let mut target = part_of(max as u64, keep.down_to).max(1);
+        if matches!(keep.limit, KeepLimit::Messages(_)) {
+            target = target.saturating_sub(keep.summary_messages());
+        }
         (present > max).then_some(target)
     }
 }

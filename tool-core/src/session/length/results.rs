@@ -56,7 +56,7 @@ pub(crate) fn shorter(result: &ModelResult, max_chars: usize) -> Option<String> 
     Some(format!("{kept} [{left_out} more characters, left out]"))
 }
 
-fn prefix_of_characters(text: &str, count: usize) -> &str {
+pub(crate) fn prefix_of_characters(text: &str, count: usize) -> &str {
     let end = text.char_indices().nth(count).map(|(at, _)| at);
     end.and_then(|end| text.get(..end)).unwrap_or(text)
 }

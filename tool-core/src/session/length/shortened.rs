@@ -19,7 +19,7 @@ pub struct Shortened {
     pub summary: Option<String>,
     /// The reason why there is no summary, if one was wanted.
     pub summary_error: Option<String>,
-    /// The tokens that the summary has used.
+    /// The tokens that the summary has used, or the attempt at one.
     pub usage: TokenUsage,
     /// The tokens of the history before. They are estimated, where no provider has counted them.
     pub tokens_before: u64,

@@ -83,7 +83,8 @@ fn plan(history: &History, keep: &Keep, outline: &Outline, scale: TokenScale) ->
     if total <= max {
         return all;
     }
-    let target = part_of(max, keep.down_to).saturating_sub(scale.besides);
+    let room = scale.besides.saturating_add(keep.summary_tokens());
+    let target = part_of(max, keep.down_to).saturating_sub(room);
     let amounts = messages.iter().map(|message| scale.tokens_in(message));
     outline.longest_within(keep, target, &amounts.collect())
 }

@@ -415,6 +415,56 @@ fn a_history_that_only_keeps_its_ends_is_not_summed_up() {
 }
 
 #[test]
+fn a_limit_of_messages_counts_the_summary() {
+    let mut long = turns(15);
+    let mut model = ScriptedModel::new().says("Much.");
+    let keep = Keep::messages(19);
+    let _ = finished(long.compact(&mut model, &keep)).expect("sums up");
+    assert_eq!(long.messages().len(), 18, "{:?}", brief(long.messages()));
+}
+
+#[test]
+fn a_limit_of_tokens_counts_the_summary() {
+    let mut long = long_turn(100);
+    let keep = Keep::tokens(4_000);
+    let mut model = ScriptedModel::new().says(&"word ".repeat(400));
+    let shortened = finished(long.compact(&mut model, &keep)).expect("sums up");
+    let left = long.estimated_tokens();
+    assert!((3_000..=4_000).contains(&left), "{left}");
+    assert_eq!(shortened.tokens_after, left);
+}
+
+#[test]
+fn a_summary_that_is_too_long_is_cut() {
+    let mut long = turns(15);
+    let mut model = ScriptedModel::new().says(&"word ".repeat(10_000));
+    let keep = Keep::messages(20).summary_words(50);
+    let shortened = finished(long.compact(&mut model, &keep)).expect("sums up");
+    let summary = shortened.summary.expect("a summary");
+    assert!(summary.len() < 1_000, "{}", summary.len());
+}
+
+#[test]
+fn what_exceeds_the_context_is_summed_up_in_pieces() {
+    let mut long = long_turn(100);
+    let keep = Keep::messages(3).window(5_000);
+    let mut model = (0..100).fold(ScriptedModel::new(), |model, number| {
+        model.says(format!("Summary {number}."))
+    });
+    let shortened = finished(long.compact(&mut model, &keep)).expect("sums up");
+    let requests = model.requests();
+    assert!(requests.len() > 2, "{}", requests.len());
+    for request in requests {
+        let tokens = request.history[0].estimated_tokens();
+        assert!(tokens <= 2_600, "{tokens}");
+    }
+    let second = brief(&requests[1].history).join("\n");
+    assert!(second.contains("Summary 0."), "{second}");
+    let last = format!("Summary {}.", requests.len() - 1);
+    assert_eq!(shortened.summary, Some(last));
+}
+
+#[test]
 fn what_was_shortened_survives_its_json() {
     let mut long = long_turn(10);
     let shortened = long.trim(&Keep::messages(5));
