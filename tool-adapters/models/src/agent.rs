@@ -463,13 +463,15 @@ impl<M: Model> AgentLoop<M> {
     /// set a message for the next turn, the host has to speak it; the history contains it as a
     /// message of the model.
     pub async fn end_turn(&mut self) -> Option<Turn> {
-        if !std::mem::take(&mut self.in_turn) {
+        if !self.in_turn {
             return None;
         }
         let next = match &self.steps {
             Some(steps) => steps.next_turn(&self.session).await,
             None => NextTurn::begin(&self.session).await,
         };
+        // Not before: if this future is dropped while it waits, the next message ends the turn.
+        self.in_turn = false;
         let NextTurn { turn, was_ending } = next;
         self.has_ended = turn.ended;
         if turn.ended && !was_ending {

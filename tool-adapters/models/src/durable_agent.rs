@@ -406,6 +406,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_turn_that_was_not_begun_begins_with_the_next_message() {
+        let host = Host::default();
+        let run = Engine::default().run(Some(1));
+        let script = ScriptedModel::new().says("Hello");
+        let mut agent = host.open(run.clone(), script).await;
+        tokio::select! {
+            _ = agent.prompt("Hi") => panic!("its turn begins"),
+            () = tokio::time::sleep(Duration::from_millis(20)) => {}
+        }
+        let _ = agent.prompt("Still there?").await;
+        assert_eq!(agent.session().turn(), 1);
+    }
+
+    #[tokio::test]
     async fn a_verdict_of_a_guard_is_recorded() {
         let checks = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&checks);
