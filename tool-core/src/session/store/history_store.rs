@@ -361,6 +361,14 @@ pub enum HistoryStoreError {
         /// The limit.
         limit: String,
     },
+    /// A message cannot be stored, because it could not be read again. Nothing was stored.
+    #[error("a message of conversation `{}` cannot be stored: {problem}", .conversation.escape_debug())]
+    InvalidMessage {
+        /// The conversation's id.
+        conversation: String,
+        /// The problem, without anything of the message.
+        problem: String,
+    },
     /// An id is empty, or an id or a principal is longer than 512 bytes.
     #[error("expected a conversation's id of 1 to 512 bytes, and a principal of at most 512 bytes")]
     InvalidId,

@@ -41,7 +41,8 @@ impl StoredMessages {
     /// The bytes that a conversation may take.
     pub const MAX_BYTES: u64 = 1 << 30;
 
-    /// Writes messages, each of which may take 64 MiB.
+    /// Writes messages, each of which may take 64 MiB. One that [`read`](Self::read) would not take
+    /// is an error: it would damage the conversation.
     pub fn new(key: &ConversationKey, messages: &[Message]) -> Result<Self, HistoryStoreError> {
         key.check()?;
         let mut texts = Vec::with_capacity(messages.len());
@@ -58,6 +59,10 @@ impl StoredMessages {
                 let limit = format!("{} bytes in a message", Self::MAX_MESSAGE_BYTES);
                 return Err(too_large(key, limit));
             }
+            parse(&text).map_err(|problem| HistoryStoreError::InvalidMessage {
+                conversation: key.id().to_owned(),
+                problem,
+            })?;
             bytes += text.len() as u64;
             texts.push(text);
         }
@@ -103,20 +108,7 @@ impl StoredMessages {
         position: u64,
         text: &str,
     ) -> Result<Message, HistoryStoreError> {
-        let limits = HistoryLimits::default()
-            .bytes(Self::MAX_MESSAGE_BYTES)
-            .messages(1);
-        let damaged = |problem: String| Self::damaged(key, position, problem);
-        let history = History::from_json_within(text, limits).map_err(|error| {
-            // Without what was found there, which is a part of the message.
-            let problems = error.problems().iter().map(|problem| {
-                let place = problem.pointer.trim_start_matches("/messages/0");
-                format!("expected {} at `{place}`", problem.expected)
-            });
-            damaged(problems.collect::<Vec<_>>().join("; "))
-        })?;
-        let message = history.into_messages().into_iter().next();
-        message.ok_or_else(|| damaged("expected one message, got none".to_owned()))
+        parse(text).map_err(|problem| Self::damaged(key, position, problem))
     }
 
     /// Creates the error of a message that cannot be read. The problem must show nothing of the
@@ -132,6 +124,23 @@ impl StoredMessages {
             problem: problem.into(),
         }
     }
+}
+
+/// Reads a message. The problem shows nothing of it.
+fn parse(text: &str) -> Result<Message, String> {
+    let limits = HistoryLimits::default()
+        .bytes(StoredMessages::MAX_MESSAGE_BYTES)
+        .messages(1);
+    let history = History::from_json_within(text, limits).map_err(|error| {
+        // Without what was found there, which is a part of the message.
+        let problems = error.problems().iter().map(|problem| {
+            let place = problem.pointer.trim_start_matches("/messages/0");
+            format!("expected {} at `{place}`", problem.expected)
+        });
+        problems.collect::<Vec<_>>().join("; ")
+    })?;
+    let message = history.into_messages().into_iter().next();
+    message.ok_or_else(|| "expected one message, got none".to_owned())
 }
 
 /// The size of a stored conversation.

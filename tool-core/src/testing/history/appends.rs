@@ -1,5 +1,6 @@
 //! Tests of appending and loading.
 
+use crate::call::Content;
 use crate::session::message::Message;
 use crate::session::store::{ConversationKey, HistoryStoreError};
 use crate::testing::history::HistoryStoreUnderTest;
@@ -43,6 +44,17 @@ pub async fn empty_append_creates_the_conversation(store: &impl HistoryStoreUnde
     assert_eq!(append(&*handle, &key("a"), 0, &[]).await, 0);
     assert!(load(&*handle, &key("a")).await.messages.is_empty());
     assert_eq!(append(&*handle, &key("a"), 0, &[said(0)]).await, 1);
+}
+
+/// A message that no reader would take is refused, and the conversation stays as it was.
+pub async fn message_that_cannot_be_read_is_refused(store: &impl HistoryStoreUnderTest) {
+    let handle = store.handle().await;
+    append(&*handle, &key("a"), 0, &[said(0)]).await;
+    let parts = (0..2_000).map(|number| Content::text(number.to_string()));
+    let message = Message::User(parts.collect());
+    let refused = handle.append(&key("a"), 1, &[message]).await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert_eq!(load(&*handle, &key("a")).await.messages, [said(0)]);
 }
 
 /// A writer that knows too few or too many messages stores nothing, and learns how many there are.

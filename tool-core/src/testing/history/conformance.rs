@@ -13,6 +13,7 @@ macro_rules! history_store_conformance {
             appends::messages_come_back_as_they_were,
             appends::first_append_creates_the_conversation,
             appends::empty_append_creates_the_conversation,
+            appends::message_that_cannot_be_read_is_refused,
             appends::late_writer_gets_a_conflict,
             appends::racing_writers_do_not_mix_their_messages,
             appends::conversation_is_loaded_from_a_message_on,
