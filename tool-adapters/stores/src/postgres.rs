@@ -430,6 +430,11 @@ impl SessionDatabase for PostgresDatabase {
 
     const LOCK_OPENINGS: Option<&'static str> =
         Some(include_str!("sql/postgres/lock_openings.sql"));
+
+    const FORGET_LIMITS: [&'static str; 2] = [
+        include_str!("sql/postgres/forget_places.sql"),
+        include_str!("sql/postgres/forget_limits.sql"),
+    ];
 }
 
 impl JournalDatabase for PostgresDatabase {

@@ -4,6 +4,7 @@
 use crate::sql::agents::AgentDatabase;
 use crate::sql::histories::{CONVERSATION, HistoryDatabase};
 use crate::sql::journal::{CALL, JournalDatabase};
+use crate::sql::permits::FORGET_ALONE;
 use crate::sql::session_row::{SESSION, SessionDatabase};
 use crate::sql::{
     Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
@@ -348,6 +349,7 @@ impl SessionDatabase for SqliteDatabase {
 
     /// A transaction is the only one that writes.
     const LOCK_OPENINGS: Option<&'static str> = None;
+    const FORGET_LIMITS: [&'static str; 2] = FORGET_ALONE;
 }
 
 impl JournalDatabase for SqliteDatabase {

@@ -12,6 +12,9 @@ pub(crate) trait SessionDatabase: SqlDatabase {
     const LOCK_SESSION: &'static str;
     /// Lets one transaction at a time open sessions, if transactions can run side by side.
     const LOCK_OPENINGS: Option<&'static str>;
+    /// Forgets places of processes that were killed, and limits that nothing has used for long. Skips
+    /// those that a request has locked: it locks a limit before its places.
+    const FORGET_LIMITS: [&'static str; 2];
 }
 
 /// Reads a session. Parameter: its id. Columns: see [`SessionRow::read`].

@@ -90,7 +90,7 @@ async fn insert<D: SessionDatabase>(
         .run("SELECT now FROM tool_session_clock", &[])
         .await?;
     let now = now.first().map_or(Ok(0), |row| unsigned(row, 0))?;
-    for statement in FORGET.into_iter().chain(permits::FORGET) {
+    for statement in FORGET.into_iter().chain(D::FORGET_LIMITS) {
         transaction.run(statement, &[number(now)]).await?;
     }
     transaction.run(DELETE, &[text(id)]).await?;
