@@ -160,11 +160,13 @@ async fn a_new_session_does_not_wait_for_limits_in_use() {
     let store = schema.store().await;
     let connection = PgConnection::connect(&schema.url()).await;
     let mut other = connection.expect("the server answers");
-    // As a request for a permit does that finds a limit which nothing has used for long.
-    let taking = "INSERT INTO tool_limits (key, idle_at, kept_until) VALUES ('k', 0, 0);
-        INSERT INTO tool_limit_places (key, holder, ends_at) VALUES ('k', 'h', 0);
-        BEGIN; UPDATE tool_limits SET kept_until = 0";
+    let unused = "INSERT INTO tool_limits (key, idle_at, kept_until) VALUES ('k', 0, 0);
+        INSERT INTO tool_limit_places (key, holder, ends_at) VALUES ('k', 'h', 0)";
+    other.execute(unused).await.expect("it is there");
+    // As a request for a permit does.
+    let taking = "BEGIN; UPDATE tool_limits SET kept_until = 0";
     other.execute(taking).await.expect("it is locked");
+
     let opened = open(&store, &opening("s", Mode::Text)).await;
     opened.expect("the session opens");
     let places = other.execute("DELETE FROM tool_limit_places").await;
