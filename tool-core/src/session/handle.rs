@@ -725,7 +725,6 @@ impl Session {
                 events,
                 arguments: decision.arguments(),
                 grant: decision.grant(),
-                ..ApprovedRun::default()
             };
             return self.run_approved(token, how, |call| call).await;
         }

@@ -322,7 +322,7 @@ async fn all_images_are_left_out_if_the_users_are_refused() {
 
 // M14
 #[tokio::test]
-async fn a_request_that_is_refused_for_another_reason_keeps_its_images() {
+async fn images_stay_if_a_request_is_refused_for_another_reason() {
     let (requests, reply) = after_images_of_both(|_| true).await;
     assert!(reply.error.is_some());
     let expected = [[true, true], [true, false], [false, false]];
