@@ -68,9 +68,8 @@ impl NameRule {
         }
         let hashed = self.hashed(tool, 0);
         let start = hashed.len() - HASH_LENGTH + 1;
-        let (name, hash) = match wire.split_at_checked(start) {
-            Some(parts) => parts,
-            None => return false,
+        let Some((name, hash)) = wire.split_at_checked(start) else {
+            return false;
         };
         hashed.starts_with(name)
             && hash.len() == HASH_LENGTH - 1
