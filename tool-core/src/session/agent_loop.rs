@@ -29,6 +29,7 @@ use crate::session::reply::Reply;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::reply_guards::ReplyGuards;
 use crate::session::reply_tools::DeclaredTools;
+use crate::session::running::Interruptions;
 use crate::session::said_text::SaidText;
 use crate::session::unmade_calls::{
     cancelled, name_of_limit, not_stored, refusal_of_calls, refused_unread,
@@ -223,7 +224,7 @@ struct OpenReply<'a> {
     is_entering: bool,
     first_choice: ToolChoice,
     /// The interruptions of the session before the reply.
-    interruptions: u64,
+    interruptions: Interruptions,
     max_steps: u32,
     declared: DeclaredTools,
     /// The agents of the conversation. `None` if there is one only.
@@ -771,7 +772,7 @@ struct RecordedAnswer {
     is_interrupted: bool,
 }
 
-fn is_interrupted(session: &SessionInner, interruptions: u64) -> bool {
+fn is_interrupted(session: &SessionInner, interruptions: Interruptions) -> bool {
     session.running.interruptions() != interruptions
 }
 
@@ -844,7 +845,7 @@ struct OpenStep<'a> {
     /// The engine that records the calls.
     steps: Option<&'a dyn DurableSteps>,
     /// The interruptions of the session before the reply.
-    interruptions: u64,
+    interruptions: Interruptions,
     /// The index of the agent to which a call has handed the conversation.
     next_agent: Option<usize>,
 }
@@ -871,7 +872,7 @@ impl<'a> OpenStep<'a> {
             results,
             handoffs: None,
             steps: None,
-            interruptions: 0,
+            interruptions: Interruptions::default(),
             next_agent: None,
         };
         open.log_step();

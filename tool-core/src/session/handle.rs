@@ -275,6 +275,16 @@ impl Session {
         self.0.running.interrupt()
     }
 
+    /// Cancels the running calls for whose answers the model waits, as [`interrupt`](Self::interrupt)
+    /// does, and returns their number. A call that goes on in the background has its answer, and so
+    /// has one that a person has approved: they run on. Live conversations call this when the user
+    /// begins to speak.
+    pub fn interrupt_awaited(&self) -> usize {
+        let background = self.0.background();
+        let is_answered = |id: &str| background.is_some_and(|answers| answers.has_open(id));
+        self.0.running.interrupt_awaited(is_answered)
+    }
+
     /// Removes and returns the updates of calls that no listener has heard, oldest first: at most
     /// the latest 100, and 256 KiB of them.
     pub fn updates(&self) -> Vec<CallUpdate> {

@@ -22,10 +22,27 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct RunningCalls {
     /// Counts interruptions, so that a call that starts during one is cancelled too.
     interruptions: AtomicU64,
+    /// Counts those that concern only the calls for whose answers the model waits.
+    interruptions_of_awaited: AtomicU64,
     next_key: AtomicU64,
     /// True once the session has ended. Then even uninterruptible calls are cancelled.
     closed: AtomicBool,
     calls: Mutex<Vec<RunningCall>>,
+}
+
+/// The interruptions of a session so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Interruptions {
+    of_all: u64,
+    of_awaited: u64,
+}
+
+impl Interruptions {
+    /// Returns true if an interruption since `before` concerns a call. `is_awaited` says that the
+    /// model waits for its answer.
+    pub(crate) fn concern(self, is_awaited: bool, before: Self) -> bool {
+        self.of_all != before.of_all || is_awaited && self.of_awaited != before.of_awaited
+    }
 }
 
 /// A call that is listed, or about to be.
@@ -37,6 +54,8 @@ pub(crate) struct RunningCall {
     token: CancellationToken,
     scope: Option<Arc<CallContext>>,
     since: Instant,
+    /// True if the model waits for the answer, as far as the call itself tells.
+    is_awaited: bool,
 }
 
 /// Keeps a call listed until it is dropped. Cancels the call's token when it is dropped before
@@ -54,12 +73,19 @@ impl RunningCalls {
     /// Returns the number of interruptions so far. A call reads it when it begins, and passes it to
     /// [`enter`](Self::enter).
     #[inline]
-    pub(crate) fn interruptions(&self) -> u64 {
-        self.interruptions.load(Ordering::Acquire)
+    pub(crate) fn interruptions(&self) -> Interruptions {
+        Interruptions {
+            of_all: self.interruptions.load(Ordering::Acquire),
+            of_awaited: self.interruptions_of_awaited.load(Ordering::Acquire),
+        }
     }
 
     /// Lists a call.
-    pub(crate) fn enter(&self, call: RunningCall, interruptions_before: u64) -> RunningGuard<'_> {
+    pub(crate) fn enter(
+        &self,
+        call: RunningCall,
+        interruptions_before: Interruptions,
+    ) -> RunningGuard<'_> {
         self.push(
             &mut self.calls.lock(),
             call,
@@ -73,7 +99,7 @@ impl RunningCalls {
         &self,
         call: RunningCall,
         confirmed: bool,
-        interruptions_before: u64,
+        interruptions_before: Interruptions,
     ) -> Result<RunningGuard<'_>, ToolError> {
         let mut calls = self.calls.lock();
         let tool = &call.tool;
@@ -112,9 +138,10 @@ impl RunningCalls {
         calls: &mut Vec<RunningCall>,
         mut call: RunningCall,
         replaces: Vec<CancellationToken>,
-        interruptions_before: u64,
+        interruptions_before: Interruptions,
     ) -> RunningGuard<'_> {
-        if self.interruptions() != interruptions_before
+        let interruptions = self.interruptions();
+        if interruptions.concern(call.is_awaited, interruptions_before)
             && (call.is_interruptible() || self.closed.load(Ordering::Acquire))
         {
             call.token.cancel();
@@ -170,6 +197,21 @@ impl RunningCalls {
         interruptible.map(|call| call.token.cancel()).count()
     }
 
+    /// Cancels the interruptible calls for whose answers the model waits, and returns their number.
+    /// `is_answered` finds the calls that go on after their answer.
+    pub(crate) fn interrupt_awaited(&self, is_answered: impl Fn(&str) -> bool) -> usize {
+        let calls = self.calls.lock();
+        self.interruptions_of_awaited.fetch_add(1, Ordering::AcqRel);
+        let mut interrupted = 0;
+        for call in calls.iter() {
+            if call.is_awaited && call.is_interruptible() && !is_answered(&call.id) {
+                call.token.cancel();
+                interrupted += 1;
+            }
+        }
+        interrupted
+    }
+
     /// Cancels all calls, including those that start later.
     pub(crate) fn cancel_all(&self) {
         let calls = self.calls.lock();
@@ -223,7 +265,13 @@ impl RunningCall {
             token: token.unwrap_or_else(own),
             scope: scope.cloned(),
             since: Instant::now(),
+            is_awaited: true,
         }
+    }
+
+    /// Sets whether the model waits for the answer.
+    pub(crate) fn awaited(self, is_awaited: bool) -> Self {
+        Self { is_awaited, ..self }
     }
 
     fn is_interruptible(&self) -> bool {

@@ -39,7 +39,8 @@ struct TrackedCall {
     conversation: u64,
     /// True if the provider does not want the result any more.
     withdrawn: bool,
-    /// True if the user has interrupted the model since.
+    /// True if the user has interrupted the model since, while the call was among those that this
+    /// cancels.
     interrupted: bool,
     response: Option<ToolResponse>,
     /// The number of the model's response during or before which the result was sent, while it may
@@ -258,11 +259,8 @@ impl LiveCalls {
             (false, false) => Delivery::Late,
             (false, true) => {
                 tracked.sent_in = Some(sent_in);
-                let was_cancelled = response
-                    .error()
-                    .is_some_and(|error| error.kind == ErrorKind::Cancelled);
                 Delivery::Send {
-                    wants_reply: !(tracked.interrupted && was_cancelled),
+                    wants_reply: !(tracked.interrupted && is_cancelled(response)),
                 }
             }
         };
@@ -322,9 +320,10 @@ impl LiveCalls {
             .any(|tracked| tracked.withdrawn && tracked.call.id() == id)
     }
 
-    /// Cancels running calls, because the user has interrupted the model.
-    pub(crate) fn interrupt(&mut self) {
-        self.session.interrupt();
+    /// Cancels the calls for whose answers the model waits, because the user has begun to speak. What
+    /// goes on in the background, or was approved by a person, is not what the user interrupts.
+    pub(crate) fn interrupt_awaited(&mut self) {
+        self.session.interrupt_awaited();
         for tracked in self
             .calls
             .iter_mut()
@@ -332,6 +331,23 @@ impl LiveCalls {
         {
             tracked.interrupted = true;
         }
+    }
+
+    /// Cancels running calls, because the host asks for it.
+    pub(crate) fn interrupt(&mut self) {
+        self.session.interrupt();
+        for tracked in &mut self.calls {
+            tracked.interrupted = true;
+        }
+    }
+
+    /// Returns true if an interruption has ended a call that the model had an answer of.
+    pub(crate) fn was_interrupted(&self, id: &str, end: &ToolResponse) -> bool {
+        is_cancelled(end)
+            && self
+                .calls
+                .iter()
+                .any(|tracked| tracked.interrupted && tracked.call.id() == id)
     }
 
     /// Returns true if a call has no response yet.
@@ -347,6 +363,12 @@ impl LiveCalls {
             .iter()
             .any(|tracked| tracked.response.is_none() && !tracked.withdrawn)
     }
+}
+
+fn is_cancelled(response: &ToolResponse) -> bool {
+    response
+        .error()
+        .is_some_and(|error| error.kind == ErrorKind::Cancelled)
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl LiveTask {
                 if self.state.is_responding {
                     self.calls.session.observe_speech(SpeechEvent::Interrupted);
                 }
-                self.calls.interrupt();
+                self.calls.interrupt_awaited();
                 self.transcript.end_spoken();
                 self.events.withhold(false);
                 self.state.result_sent = None;
@@ -265,7 +265,10 @@ impl LiveTask {
             }
             FinishedWork::Decision { response, note } => {
                 if let Some(note) = note {
-                    self.send_note(&note, !is_stop(&response), connection);
+                    let id = response.meta().call_id().unwrap_or_default();
+                    let wants_reply =
+                        !is_stop(&response) && !self.calls.was_interrupted(id, &response);
+                    self.send_note(&note, wants_reply, connection);
                 }
                 self.push_intents(&response);
                 self.events.push(LiveEvent::Answered(response));
@@ -308,7 +311,9 @@ impl LiveTask {
         if !self.calls.was_withdrawn(&answer.call_id)
             && let Some(note) = answer.note()
         {
-            self.send_note(&note, true, connection);
+            let was_interrupted =
+                answer.is_end && self.calls.was_interrupted(&answer.call_id, &answer.response);
+            self.send_note(&note, !was_interrupted, connection);
         }
         self.push_intents(&answer.response);
         self.events.push(LiveEvent::Updated(answer.response));

@@ -152,7 +152,8 @@ impl LiveInput {
         self.send(HostInput::AudioEnd).await
     }
 
-    /// Cancels running calls that allow it, and stops the model if the provider supports that.
+    /// Cancels running calls that allow it, those in the background among them, and stops the model if
+    /// the provider supports that.
     pub async fn interrupt(&self) -> Result<(), ConversationEnded> {
         self.send(HostInput::Interrupt).await
     }

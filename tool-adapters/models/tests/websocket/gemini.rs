@@ -378,6 +378,8 @@ async fn changed_tools_are_declared_in_a_resumed_connection() {
             "order_taxi",
             "cancel_booking",
             "intend",
+            "watch",
+            "close_account",
             "close_office"
         ]
     );

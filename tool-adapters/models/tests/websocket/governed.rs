@@ -508,3 +508,69 @@ async fn call_after_the_end_of_a_turn_belongs_to_the_next() {
         }
     }
 }
+
+async fn interrupted(talk: &mut Talk) {
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Interrupted)).then_some(()))
+        .await;
+}
+
+// L24
+#[tokio::test]
+async fn speech_does_not_cancel_calls_in_the_background() {
+    for wire in BOTH {
+        let server = Server::start().await;
+        let (mut talk, mut peer, _) = wire.start(&server).await;
+        wire.call(&mut peer, "c1", "watch", &json!({"rounds": 1, "updates": 0}))
+            .await;
+        assert_eq!(wire.result(&mut peer).await.0, "c1");
+        wire.response_request(&mut peer).await;
+        talk.desk.begun(1).await;
+        wire.interrupt(&mut peer).await;
+        interrupted(&mut talk).await;
+        talk.desk.gate.add_permits(1);
+        let note = wire.text(&mut peer).await;
+        assert!(note.contains("nobody is left"), "{wire:?} {note}");
+    }
+}
+
+// R-C1
+#[tokio::test]
+async fn speech_does_not_cancel_what_a_person_approved() {
+    for wire in BOTH {
+        let server = Server::start().await;
+        let (mut talk, mut peer, _) = wire.start(&server).await;
+        wire.call(&mut peer, "c1", "close_account", &json!({"quietly": false}))
+            .await;
+        wire.result(&mut peer).await;
+        wire.response_request(&mut peer).await;
+        let response = answered(&mut talk).await;
+        let token = &response.meta().confirmation().expect("waits").token;
+        talk.live.input().approve(token).await.expect("accepted");
+        talk.desk.begun(1).await;
+        wire.interrupt(&mut peer).await;
+        interrupted(&mut talk).await;
+        talk.desk.gate.add_permits(1);
+        let note = wire.text(&mut peer).await;
+        assert!(note.contains("the account is closed"), "{wire:?} {note}");
+    }
+}
+
+// L24
+#[tokio::test]
+async fn an_interrupted_background_call_asks_for_no_reply() {
+    let server = Server::start().await;
+    let (talk, mut peer, _) = OpenAi.start(&server).await;
+    OpenAi
+        .call(&mut peer, "c1", "watch", &json!({"rounds": 1, "updates": 0}))
+        .await;
+    OpenAi.result(&mut peer).await;
+    OpenAi.response_request(&mut peer).await;
+    OpenAi.speak(&mut peer, "I watch it.", "AAAA").await;
+    OpenAi.finish(&mut peer).await;
+    talk.desk.begun(1).await;
+    assert!(peer.receives_nothing().await);
+    talk.live.input().interrupt().await.expect("accepted");
+    let note = OpenAi.text(&mut peer).await;
+    assert!(note.contains("cancelled"), "{note}");
+    assert!(peer.receives_nothing().await, "no response is requested");
+}

@@ -307,7 +307,15 @@ async fn declares_tools_again_when_they_change() {
     let talk = talk_with(model).await;
     let mut peer = server.peer().await;
     let setup = peer.receive().await;
-    let before = ["add", "look_up", "order_taxi", "cancel_booking", "intend"];
+    let before = [
+        "add",
+        "look_up",
+        "order_taxi",
+        "cancel_booking",
+        "intend",
+        "watch",
+        "close_account",
+    ];
     assert_eq!(
         (
             declared(&setup),

@@ -58,6 +58,40 @@ async fn cancel_booking(number: u32) -> String {
     format!("booking {number} is cancelled")
 }
 
+/// Watch the door, with updates.
+#[tool]
+async fn watch(ctx: &RunContext, rounds: u32, updates: u32) -> String {
+    ctx.update("the door is watched");
+    for round in 0..rounds {
+        wait(ctx).await;
+        for number in 0..updates {
+            ctx.update(format!("round {round}: visitor {number}"));
+        }
+    }
+    "nobody is left".to_owned()
+}
+
+/// Close the account.
+#[tool(category = "action", confirm)]
+async fn close_account(ctx: &RunContext, quietly: bool) -> ToolOutput {
+    if quietly {
+        return ToolOutput::stop();
+    }
+    wait(ctx).await;
+    ToolOutput::new("the account is closed")
+}
+
+/// Waits until the test releases the call.
+async fn wait(ctx: &RunContext) {
+    let Some(desk) = ctx.user_data::<Desk>() else {
+        return;
+    };
+    desk.runs.fetch_add(1, Ordering::Relaxed);
+    if let Ok(permit) = desk.gate.acquire().await {
+        permit.forget();
+    }
+}
+
 /// Return an intent beside the result.
 #[tool]
 fn intend(name: &str) -> ToolOutput {
@@ -91,6 +125,18 @@ impl Desk {
     pub(crate) fn runs(&self) -> u32 {
         self.runs.load(Ordering::Relaxed)
     }
+
+    /// Waits until so many calls have begun to wait.
+    pub(crate) async fn begun(&self, runs: u32) {
+        let begun = async {
+            while self.runs() < runs {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(Duration::from_secs(5), begun)
+            .await
+            .expect("the calls have begun");
+    }
 }
 
 pub(crate) fn model(provider: Provider, server: &Server) -> LiveModel {
@@ -118,7 +164,9 @@ pub(crate) async fn talk_under(policy: Policy, model: LiveModel, history: Histor
         .with(look_up)
         .with(order_taxi)
         .with(cancel_booking)
-        .with(intend);
+        .with(intend)
+        .with(watch)
+        .with(close_account);
     let tools = tools.with(office);
     let runtime = Runtime::builder(tools.build().expect("builds"))
         .policy(policy)

@@ -10,7 +10,7 @@ use crate::session::caps::CapScope;
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::meter::CallMeter;
 use crate::session::policy::Policy;
-use crate::session::running::{RunningCall, RunningGuard};
+use crate::session::running::{Interruptions, RunningCall, RunningGuard};
 use crate::time;
 use crate::time::CallInstant;
 use crate::tool::FunctionTool;
@@ -39,7 +39,7 @@ pub(crate) struct GovernedCall<'a> {
     pub(crate) request: &'a ToolCall,
     pub(crate) began: CallInstant,
     /// The session's interruptions before the call began.
-    pub(crate) interruptions_before: u64,
+    pub(crate) interruptions_before: Interruptions,
     /// The meter of a call under caps.
     pub(crate) meter: Option<Arc<CallMeter>>,
     /// The progress of a call whose tool takes no context, as a stream reports its items.
@@ -212,17 +212,30 @@ impl<'a> GovernedCall<'a> {
             fingerprint,
             host,
         )
+        .awaited(self.is_awaited())
+    }
+
+    /// Returns true if the model waits for the answer of the call. It has one of a call that a person
+    /// has approved, and of one that goes on in the background. A nested call ends with its caller.
+    fn is_awaited(&self) -> bool {
+        let call = self.request;
+        if call.depth() > 0 || call.approval().is_some() {
+            return false;
+        }
+        let background = self.session.background();
+        !background.is_some_and(|answers| answers.has_open(call.id()))
     }
 
     /// Checks that neither the session was interrupted nor the call cancelled while it waited to
     /// run.
     pub(crate) fn check_wanted(&self) -> Result<(), ToolError> {
-        let is_wanted = self.session.running.interruptions() == self.interruptions_before
-            && !self.request.is_cancelled();
-        if is_wanted {
-            Ok(())
-        } else {
+        let interruptions = self.session.running.interruptions();
+        let is_interrupted = interruptions != self.interruptions_before
+            && interruptions.concern(self.is_awaited(), self.interruptions_before);
+        if is_interrupted || self.request.is_cancelled() {
             Err(self.cancelled().did_not_run())
+        } else {
+            Ok(())
         }
     }
 
