@@ -66,6 +66,7 @@ impl LiveTask {
                 (self.state.response_request, self.state.steps) =
                     (ResponseRequest::None, Steps::default());
                 self.state.await_response();
+                self.state.user_speaks = true;
             }
             Event::Error(ProtocolError::Provider { code, .. }) => self.refused(code.as_deref()),
             Event::Error(ProtocolError::DuplicateId { id }) => {
@@ -85,6 +86,8 @@ impl LiveTask {
                 }
                 self.state.is_responding = false;
                 self.state.awaits_response = std::mem::take(&mut self.state.awaits_next);
+                // The end of the interrupted response is not that of the response to the speech.
+                self.state.user_speaks &= self.state.awaits_response;
                 self.state.owes_reply = false;
                 self.end_step();
                 self.confirm_sent();
@@ -117,13 +120,15 @@ impl LiveTask {
 
     /// Takes in an error of the provider, which may have refused the request for a response.
     fn refused(&mut self, code: Option<&str>) {
-        if std::mem::take(&mut self.state.is_requested) {
-            // Another response is active, to the user's speech: this one comes after it.
-            let is_busy = code == Some("conversation_already_has_active_response");
-            self.state.is_responding = is_busy;
-            if is_busy {
-                self.state.response_request = ResponseRequest::Now;
-            }
+        self.state.user_speaks = false;
+        let was_requested = std::mem::take(&mut self.state.is_requested);
+        if code == Some("conversation_already_has_active_response") {
+            // Another response is active, to the user's speech: this one comes after it. The beginning
+            // of the other may have arrived before this error.
+            self.state.is_responding = true;
+            self.state.response_request = ResponseRequest::Now;
+        } else if was_requested {
+            self.state.is_responding = false;
         }
     }
 
@@ -474,14 +479,15 @@ impl LiveTask {
     }
 
     /// Asks the model for a response if that is due. The provider refuses this during a response,
-    /// and while results of calls that it made in one message are missing.
+    /// and while results of calls that it made in one message are missing. While the user speaks, the
+    /// model would talk over the user.
     pub(crate) fn request_response(&mut self, connection: &mut Connection) {
         let is_due = match self.state.response_request {
             ResponseRequest::None => false,
             ResponseRequest::AfterCalls => !self.calls.are_running(),
             ResponseRequest::Now => true,
         };
-        if is_due && !self.state.is_responding {
+        if is_due && !self.state.is_responding && !self.state.user_speaks {
             self.state.response_request = ResponseRequest::None;
             let tool_choice = if self.has_steps() {
                 ToolChoice::Auto

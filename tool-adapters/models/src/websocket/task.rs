@@ -362,6 +362,7 @@ impl LiveTask {
         }
         if messages.begins_response(&message) {
             self.state.is_requested = false;
+            self.state.user_speaks = false;
             self.state.respond();
         }
         if messages.commits_speech(&message) {

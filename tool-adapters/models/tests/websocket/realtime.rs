@@ -448,3 +448,69 @@ async fn interrupted_call_ends_the_turn() {
     talk.until(|event| matches!(event, LiveEvent::Turn(_)).then_some(()))
         .await;
 }
+
+async fn created(peer: &mut Peer) {
+    peer.send(
+        json!({"type": "response.created", "response": {"id": "r1", "status": "in_progress"}}),
+    )
+    .await;
+}
+
+async fn speech_started(talk: &mut Talk, peer: &mut Peer) {
+    peer.send(
+        json!({"type": "input_audio_buffer.speech_started", "audio_start_ms": 1, "item_id": "i"}),
+    )
+    .await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Interrupted)).then_some(()))
+        .await;
+}
+
+fn error(code: &str) -> Value {
+    json!({"type": "error", "error": {"type": "invalid_request_error", "code": code, "message": "no"}})
+}
+
+#[tokio::test]
+async fn a_request_that_another_response_precedes_is_repeated() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect(&server).await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    peer.receive().await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+    // The response to the user's speech has begun before the server read the request.
+    created(&mut peer).await;
+    peer.send(error("conversation_already_has_active_response"))
+        .await;
+    assert!(peer.receives_nothing().await, "the other response is active");
+    done(&mut peer, &[]).await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}
+
+#[tokio::test]
+async fn no_response_is_requested_while_the_user_speaks() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = connect(&server).await;
+    speech_started(&mut talk, &mut peer).await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "conversation.item.create");
+    assert!(peer.receives_nothing().await, "the user speaks");
+    created(&mut peer).await;
+    done(&mut peer, &[]).await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}
+
+#[tokio::test]
+async fn the_end_of_an_interrupted_response_is_not_the_users() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = connect(&server).await;
+    created(&mut peer).await;
+    speech_started(&mut talk, &mut peer).await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "conversation.item.create");
+    let response = json!({"id": "r1", "status": "cancelled", "output": []});
+    peer.send(json!({"type": "response.done", "response": response}))
+        .await;
+    assert!(peer.receives_nothing().await, "the user still speaks");
+    // No response to the speech begins, for example because the server cannot.
+    peer.send(error("server_error")).await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}
