@@ -316,9 +316,14 @@ pub trait LiveMessages: Sync {
     /// Writes the message after which the model speaks. Where it needs a text, that is `cue`.
     fn cue(&self, cue: &str) -> LiveMessage;
 
-    /// Returns true if the user has ended a piece of speech, whose transcript comes later.
-    fn commits_speech(&self, _message: &Value) -> bool {
-        false
+    /// Returns the id of a piece of speech that the user has ended, whose transcript comes later.
+    fn committed_speech(&self, _message: &Value) -> Option<String> {
+        None
+    }
+
+    /// Returns the id of a piece of speech that has no transcript, because the provider failed.
+    fn untranscribed_speech(&self, _message: &Value) -> Option<String> {
+        None
     }
 
     /// Reads the user's speech from a message.
@@ -397,6 +402,8 @@ pub struct HeardText {
     pub text: String,
     /// True if the piece is all that the user said in a row.
     pub is_whole: bool,
+    /// The id of the speech; empty if the provider names none.
+    pub item_id: String,
 }
 
 /// Messages to a live session.

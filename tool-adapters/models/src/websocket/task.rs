@@ -250,7 +250,7 @@ impl LiveTask {
     /// Resets the state of the connection. Returns the time that it has lasted.
     fn disconnect(&mut self) -> Duration {
         self.spans.disconnect();
-        self.transcript.end();
+        self.transcript.disconnect();
         self.events.withhold(false);
         for event in self.protocol.finish() {
             // A truncated call does not run. The model makes it again when the conversation is
@@ -365,8 +365,11 @@ impl LiveTask {
             self.state.user_speaks = false;
             self.state.respond();
         }
-        if messages.commits_speech(&message) {
-            self.transcript.mark_speech();
+        if let Some(id) = messages.committed_speech(&message) {
+            self.transcript.mark_speech(id);
+        }
+        if let Some(id) = messages.untranscribed_speech(&message) {
+            self.transcript.forget_speech(&id);
         }
         if let Some(handle) = messages.resumption_handle(&message) {
             self.state.resume_handle = handle;
@@ -384,6 +387,8 @@ impl LiveTask {
             self.state.awaits_response |= self.answers_results && !self.state.is_responding;
             if self.events.push(LiveEvent::Heard(heard.text.clone())) {
                 self.transcript.hear(&heard);
+            } else {
+                self.transcript.forget_speech(&heard.item_id);
             }
         }
         if self.answers_results && self.state.steps.has_call {

@@ -19,7 +19,15 @@ pub(crate) struct Transcript {
     /// The model's speech since the last message.
     spoken: String,
     /// The places of the user's speech whose transcripts come later, oldest first.
-    marks: VecDeque<usize>,
+    marks: VecDeque<SpeechMark>,
+}
+
+/// The place of speech in the history.
+#[derive(Debug)]
+struct SpeechMark {
+    /// The provider's id of the speech; empty if it names none.
+    item_id: String,
+    at: usize,
 }
 
 /// The history, which the host can read at any time.
@@ -55,13 +63,10 @@ impl Transcript {
 
     /// Takes in speech of the user. It may arrive while the model answers it.
     pub(crate) fn hear(&mut self, piece: &HeardText) {
-        if let (true, Some(at)) = (piece.is_whole, self.marks.pop_front()) {
-            let text = without_notes(piece.text.clone());
-            if !text.trim().is_empty() {
-                self.history.0.lock().insert(at, Message::user(text));
-                self.marks.iter_mut().for_each(|mark| *mark += 1);
-            }
-            return;
+        if piece.is_whole
+            && let Some(number) = self.mark_of(&piece.item_id)
+        {
+            return self.hear_late(number, &piece.text);
         }
         self.heard.push_str(&piece.text);
         if piece.is_whole {
@@ -71,14 +76,48 @@ impl Transcript {
 
     /// Marks the place of speech that the user has ended, whose transcript may come after the
     /// answer.
-    pub(crate) fn mark_speech(&mut self) {
+    pub(crate) fn mark_speech(&mut self, item_id: String) {
         const MAX_MARKS: usize = 32;
         self.end_spoken();
         if self.marks.len() == MAX_MARKS {
             self.marks.pop_front();
         }
         let at = self.history.0.lock().messages().len();
-        self.marks.push_back(at);
+        self.marks.push_back(SpeechMark { item_id, at });
+    }
+
+    /// Forgets the place of speech whose transcript does not become a message.
+    pub(crate) fn forget_speech(&mut self, item_id: &str) {
+        if let Some(number) = self.mark_of(item_id) {
+            self.marks.remove(number);
+        }
+    }
+
+    /// Returns the number of a mark among all marks.
+    fn mark_of(&self, item_id: &str) -> Option<usize> {
+        self.marks.iter().position(|mark| mark.item_id == item_id)
+    }
+
+    /// Adds speech of the user at its mark. The places of later speech move.
+    fn hear_late(&mut self, number: usize, text: &str) {
+        let text = without_notes(text.to_owned());
+        let Some(mark) = self.marks.remove(number) else {
+            return;
+        };
+        if text.trim().is_empty() {
+            return;
+        }
+        self.history.0.lock().insert(mark.at, Message::user(text));
+        for later in self.marks.iter_mut().skip(number) {
+            later.at += 1;
+        }
+    }
+
+    /// Ends the messages of both sides, because the connection has broken. Transcripts that have not
+    /// arrived are lost.
+    pub(crate) fn disconnect(&mut self) {
+        self.end();
+        self.marks.clear();
     }
 
     /// Takes in speech of the model.
@@ -224,6 +263,15 @@ mod tests {
         HeardText {
             text: text.into(),
             is_whole,
+            item_id: String::new(),
+        }
+    }
+
+    /// Returns the whole transcript of a piece of speech.
+    fn transcribed(item_id: &str, text: &str) -> HeardText {
+        HeardText {
+            item_id: item_id.into(),
+            ..heard(text, true)
         }
     }
 
@@ -269,15 +317,9 @@ mod tests {
 
     #[test]
     fn very_late_speech_of_the_user_stays_in_its_place() {
-        let mut transcript = Transcript::new(History::new());
-        transcript.mark_speech();
-        transcript.speak("Six o'clock.");
-        transcript.end();
-        transcript.mark_speech();
-        transcript.speak("You are welcome.");
-        transcript.end();
-        transcript.hear(&heard("What time?", true));
-        transcript.hear(&heard("Thanks.", true));
+        let mut transcript = two_exchanges();
+        transcript.hear(&transcribed("u1", "What time?"));
+        transcript.hear(&transcribed("u2", "Thanks."));
         let expected = [
             "user: What time?",
             "model: Six o'clock.",
@@ -285,6 +327,61 @@ mod tests {
             "model: You are welcome.",
         ];
         assert_eq!(says(&transcript), expected);
+    }
+
+    /// Returns two answers whose questions are not transcribed yet.
+    fn two_exchanges() -> Transcript {
+        let mut transcript = Transcript::new(History::new());
+        transcript.mark_speech("u1".into());
+        transcript.speak("Six o'clock.");
+        transcript.end();
+        transcript.mark_speech("u2".into());
+        transcript.speak("You are welcome.");
+        transcript.end();
+        transcript
+    }
+
+    #[test]
+    fn a_missing_transcript_moves_no_other() {
+        let mut transcript = two_exchanges();
+        transcript.hear(&transcribed("u2", "Thanks."));
+        assert_eq!(
+            says(&transcript),
+            [
+                "model: Six o'clock.",
+                "user: Thanks.",
+                "model: You are welcome."
+            ]
+        );
+    }
+
+    #[test]
+    fn transcripts_in_another_order_keep_their_places() {
+        let mut transcript = two_exchanges();
+        transcript.hear(&transcribed("u2", "Thanks."));
+        transcript.hear(&transcribed("u1", "What time?"));
+        let expected = [
+            "user: What time?",
+            "model: Six o'clock.",
+            "user: Thanks.",
+            "model: You are welcome.",
+        ];
+        assert_eq!(says(&transcript), expected);
+    }
+
+    #[test]
+    fn a_transcript_of_an_earlier_connection_is_not_awaited() {
+        let mut transcript = two_exchanges();
+        transcript.disconnect();
+        transcript.hear(&transcribed("u1", "Hello?"));
+        assert_eq!(
+            says(&transcript),
+            [
+                "model: Six o'clock.",
+                "model: You are welcome.",
+                "user: Hello?"
+            ]
+        );
     }
 
     #[test]

@@ -398,3 +398,68 @@ async fn late_transcript_precedes_its_answer_in_the_history() {
         ]
     );
 }
+
+async fn committed(peer: &mut Peer, id: &str) {
+    peer.send(
+        json!({"type": "input_audio_buffer.committed", "item_id": id, "previous_item_id": null}),
+    )
+    .await;
+}
+
+/// Transcribes the user's speech.
+async fn transcribed(peer: &mut Peer, id: &str, text: &str) {
+    let kind = "conversation.item.input_audio_transcription.completed";
+    peer.send(json!({"type": kind, "item_id": id, "content_index": 0, "transcript": text}))
+        .await;
+}
+
+#[tokio::test]
+async fn a_failed_transcript_moves_no_later_one() {
+    let server = Server::start().await;
+    let (mut talk, mut peer, _) = OpenAi.start(&server).await;
+    committed(&mut peer, "u1").await;
+    OpenAi.speak(&mut peer, "It is six.", "AAAA").await;
+    OpenAi.finish(&mut peer).await;
+    let kind = "conversation.item.input_audio_transcription.failed";
+    peer.send(json!({"type": kind, "item_id": "u1", "content_index": 0, "error": {"code": "x"}}))
+        .await;
+    committed(&mut peer, "u2").await;
+    OpenAi.speak(&mut peer, "You are welcome.", "AAAA").await;
+    OpenAi.finish(&mut peer).await;
+    transcribed(&mut peer, "u2", "Thanks.").await;
+    talk.until(|event| matches!(event, LiveEvent::Heard(_)).then_some(()))
+        .await;
+    // The event comes before the history has it.
+    assert!(peer.receives_nothing().await);
+    assert_eq!(
+        brief(&talk.live.history()),
+        [
+            "model: It is six.",
+            "user: Thanks.",
+            "model: You are welcome."
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_suppressed_transcript_moves_no_later_one() {
+    let server = Server::start().await;
+    let (mut talk, mut peer, _) = OpenAi.start(&server).await;
+    let suppress = |yes| [StateChange::TranscriptSuppressed(yes)];
+    talk.session.change(&suppress(true)).await.expect("stored");
+    committed(&mut peer, "u1").await;
+    transcribed(&mut peer, "u1", "My number is 4711.").await;
+    assert!(peer.receives_nothing().await);
+    talk.session.change(&suppress(false)).await.expect("stored");
+    OpenAi.speak(&mut peer, "Thank you.", "AAAA").await;
+    OpenAi.finish(&mut peer).await;
+    committed(&mut peer, "u2").await;
+    transcribed(&mut peer, "u2", "Bye.").await;
+    talk.until(|event| matches!(event, LiveEvent::Heard(_)).then_some(()))
+        .await;
+    assert!(peer.receives_nothing().await);
+    assert_eq!(
+        brief(&talk.live.history()),
+        ["model: Thank you.", "user: Bye."]
+    );
+}

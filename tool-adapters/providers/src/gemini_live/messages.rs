@@ -500,6 +500,7 @@ impl LiveMessages for GeminiLiveMessages {
         Some(HeardText {
             text,
             is_whole: false,
+            item_id: String::new(),
         })
     }
 

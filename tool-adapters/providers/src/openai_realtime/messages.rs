@@ -301,6 +301,11 @@ pub(crate) fn request(request: &Request<'_>, _host: &Host) -> Value {
     json!({"type": "session.update", "session": session})
 }
 
+/// Returns the id of the item that an event is about; empty if it names none.
+fn item_id(message: &Value) -> String {
+    message["item_id"].as_str().unwrap_or_default().to_owned()
+}
+
 /// The model that transcribes the user's speech, where the host has set none.
 const TRANSCRIBER: &str = "gpt-4o-mini-transcribe";
 
@@ -356,8 +361,13 @@ impl LiveMessages for RealtimeMessages {
         }
     }
 
-    fn commits_speech(&self, message: &Value) -> bool {
-        message["type"] == "input_audio_buffer.committed"
+    fn committed_speech(&self, message: &Value) -> Option<String> {
+        (message["type"] == "input_audio_buffer.committed").then(|| item_id(message))
+    }
+
+    fn untranscribed_speech(&self, message: &Value) -> Option<String> {
+        (message["type"] == "conversation.item.input_audio_transcription.failed")
+            .then(|| item_id(message))
     }
 
     fn heard(&self, message: &Value) -> Option<HeardText> {
@@ -367,7 +377,11 @@ impl LiveMessages for RealtimeMessages {
             .filter(|_| is_whole)?
             .as_str()?
             .to_owned();
-        Some(HeardText { text, is_whole })
+        Some(HeardText {
+            text,
+            is_whole,
+            item_id: item_id(message),
+        })
     }
 
     fn transcribe(&self, setup: &mut Value) {
