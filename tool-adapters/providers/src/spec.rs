@@ -384,6 +384,15 @@ pub trait LiveMessages: Sync {
         None
     }
 
+    /// Names the setup, where the provider's errors name the message that they refuse.
+    fn name_setup(&self, _setup: &mut Value) {}
+
+    /// Returns the reason for which the provider refuses the setup; `None` if the message is about
+    /// something else.
+    fn refusal_of_setup(&self, _message: &Value) -> Option<String> {
+        None
+    }
+
     /// Returns true if the message confirms the setup.
     fn confirms_setup(&self, _message: &Value) -> bool {
         false

@@ -46,6 +46,14 @@ pub(crate) fn timeout_error(time: Duration) -> ToolError {
     ))
 }
 
+/// Without its setup, the model would talk without its tools and instructions.
+pub(crate) fn refused_setup(reason: &str, hidden: &ApiKey) -> ToolError {
+    ToolError::permanent(format!(
+        "the provider refused the setup: {}",
+        excerpt(reason, Some(hidden))
+    ))
+}
+
 fn broken(error: &Error, hidden: Option<&ApiKey>) -> ToolError {
     ToolError::transient(format!(
         "the connection broke: {}",

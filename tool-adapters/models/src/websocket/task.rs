@@ -1,7 +1,9 @@
 //! The task of a live conversation, across its connections.
 
 use crate::websocket::calls::{FinishedWork, LiveCalls};
-use crate::websocket::connection::{Connection, can_retry, received, timeout_error};
+use crate::websocket::connection::{
+    Connection, can_retry, received, refused_setup, timeout_error,
+};
 use crate::websocket::events::{EventQueue, LiveEvent};
 use crate::websocket::input::HostInput;
 use crate::websocket::model::{LiveModel, live_api};
@@ -185,9 +187,10 @@ impl LiveTask {
         } else {
             self.transcript.recent()
         };
-        let setup = self
-            .tools
-            .setup(&*self.protocol, session, &self.model, &self.state.history);
+        let mut setup =
+            self.tools
+                .setup(&*self.protocol, session, &self.model, &self.state.history);
+        connection.messages.name_setup(&mut setup);
         connection
             .outgoing
             .push_json(&connection.messages.resumable(setup, handle));
@@ -306,7 +309,7 @@ impl LiveTask {
                     let message = received(message, &connection.hidden, connection.is_set_up)?;
                     (last_received, last_ping) = (Instant::now(), Instant::now());
                     if let Some(bytes) = message {
-                        self.receive(&bytes, connection);
+                        self.receive(&bytes, connection)?;
                     }
                 }
                 sent = connection.outgoing.flush(), if connection.outgoing.has_unsent => sent?,
@@ -343,7 +346,8 @@ impl LiveTask {
         }
     }
 
-    fn receive(&mut self, bytes: &[u8], connection: &mut Connection) {
+    /// Takes in a message of the provider. Fails if the provider refuses the setup.
+    fn receive(&mut self, bytes: &[u8], connection: &mut Connection) -> Result<(), ToolError> {
         let text = std::str::from_utf8(bytes)
             .ok()
             .filter(|_| !is_too_large_to_parse(bytes));
@@ -353,9 +357,12 @@ impl LiveTask {
             for event in self.protocol.push_message(bytes) {
                 self.handle_event(event, connection);
             }
-            return;
+            return Ok(());
         };
         let messages = connection.messages;
+        if let Some(reason) = messages.refusal_of_setup(&message) {
+            return Err(refused_setup(&reason, &connection.hidden));
+        }
         if messages.confirms_setup(&message) && !connection.is_set_up {
             connection.is_set_up = true;
             self.connected(connection);
@@ -397,6 +404,7 @@ impl LiveTask {
             self.state.is_responding = was_responding && self.model.transport.background_tools;
         }
         self.spans.end_message();
+        Ok(())
     }
 
     /// Declares the tools again if others are visible now. Returns true if that needs another

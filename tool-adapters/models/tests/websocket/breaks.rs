@@ -332,3 +332,36 @@ async fn text_on_its_way_is_sent_again_when_resumed() {
     let (mut peer, _) = set_up(&server).await;
     assert!(peer.receives_nothing().await, "the model has responded");
 }
+
+#[tokio::test]
+async fn an_error_about_the_setup_ends_the_conversation() {
+    let server = Server::start().await;
+    let mut talk = talk_with(model(Provider::OpenAiRealtime, &server)).await;
+    let mut peer = server.peer().await;
+    let setup = peer.receive().await;
+    let error = json!({"type": "invalid_request_error", "code": "invalid_value", "param": "session.audio.output.voice",
+        "message": "Invalid value: 'sk-canary'.", "event_id": setup["event_id"]});
+    peer.send(json!({"type": "error", "event_id": "e1", "error": error}))
+        .await;
+    let failure = talk.failure().await;
+    assert_eq!(failure.kind(), ErrorKind::Permanent);
+    let reason = "the provider refused the setup: Invalid value:";
+    assert!(failure.message().starts_with(reason), "{failure}");
+    assert!(!failure.message().contains("canary"), "{failure}");
+    assert!(server.has_no_connection().await);
+}
+
+#[tokio::test]
+async fn an_error_about_another_event_is_none_of_the_setup() {
+    let server = Server::start().await;
+    let mut talk = talk_with(model(Provider::OpenAiRealtime, &server)).await;
+    let mut peer = server.peer().await;
+    peer.receive().await;
+    let error = json!({"type": "invalid_request_error", "code": "x", "message": "no", "event_id": "another"});
+    peer.send(json!({"type": "error", "event_id": "e1", "error": error}))
+        .await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Error(_))).then_some(()))
+        .await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "conversation.item.create");
+}

@@ -309,6 +309,9 @@ fn item_id(message: &Value) -> String {
 /// The model that transcribes the user's speech, where the host has set none.
 const TRANSCRIBER: &str = "gpt-4o-mini-transcribe";
 
+/// The id of the event that sets up the session.
+const SETUP_ID: &str = "setup";
+
 /// The messages of a Realtime session.
 pub(crate) struct RealtimeMessages;
 
@@ -450,6 +453,21 @@ impl LiveMessages for RealtimeMessages {
             wants_response: messages.len() < before,
             messages,
         }
+    }
+
+    fn name_setup(&self, setup: &mut Value) {
+        setup["event_id"] = SETUP_ID.into();
+    }
+
+    fn refusal_of_setup(&self, message: &Value) -> Option<String> {
+        let error = message.get("error")?;
+        if message["type"] != "error" || error["event_id"] != SETUP_ID {
+            return None;
+        }
+        Some(match error["message"].as_str() {
+            Some(reason) => reason.to_owned(),
+            None => error.to_string(),
+        })
     }
 
     fn begins_response(&self, message: &Value) -> bool {
