@@ -446,6 +446,7 @@ impl LiveTask {
             HostInput::Decide(decision) => self.calls.decide(decision, &self.spans.agent),
             HostInput::Interrupt => {
                 self.calls.interrupt();
+                self.end_reply();
                 if let Some(cancel) = messages
                     .cancel_response()
                     .filter(|_| self.state.is_responding)
@@ -453,6 +454,18 @@ impl LiveTask {
                     connection.outgoing.push_json(&cancel);
                 }
             }
+        }
+    }
+
+    /// Ends the reply that the host has interrupted: the model is not asked to go on with its results. A
+    /// text of the user is still answered.
+    fn end_reply(&mut self) {
+        self.state.steps = Steps::default();
+        self.state.result_sent = None;
+        if self.state.response_request == ResponseRequest::AfterCalls {
+            self.state.response_request = ResponseRequest::None;
+            self.state.awaits_next = false;
+            self.state.awaits_response = self.state.is_responding;
         }
     }
 

@@ -514,3 +514,38 @@ async fn the_end_of_an_interrupted_response_is_not_the_users() {
     peer.send(error("server_error")).await;
     assert_eq!(peer.receive().await["type"], "response.create");
 }
+
+#[tokio::test]
+async fn an_interruption_by_the_host_asks_for_no_response() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = connect(&server).await;
+    let items = [
+        item("c1", "add", &json!({"a": 1, "b": 2})),
+        item("c2", "look_up", &json!({"subject": "x"})),
+    ];
+    calls(&mut peer, &items).await;
+    assert_eq!(peer.receive().await["item"]["call_id"], "c1");
+    done(&mut peer, &items).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Finished(_))).then_some(()))
+        .await;
+    talk.live.input().interrupt().await.expect("accepted");
+    assert_eq!(peer.receive().await["item"]["call_id"], "c2");
+    assert!(peer.receives_nothing().await);
+}
+
+#[tokio::test]
+async fn an_interruption_by_the_host_keeps_the_users_text() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = connect(&server).await;
+    created(&mut peer).await;
+    let delta = json!({"type": "response.output_audio.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": "AAAA"});
+    peer.send(delta).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Audio { .. })).then_some(()))
+        .await;
+    talk.live.input().text("Stop").await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "conversation.item.create");
+    talk.live.input().interrupt().await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "response.cancel");
+    done(&mut peer, &[]).await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}
