@@ -321,6 +321,12 @@ pub trait LiveMessages: Sync {
         None
     }
 
+    /// Returns true if the provider has heard the end of the user's speech, to which it responds by
+    /// itself.
+    fn ends_speech(&self, _message: &Value) -> bool {
+        false
+    }
+
     /// Returns the id of a piece of speech that has no transcript, because the provider failed.
     fn untranscribed_speech(&self, _message: &Value) -> Option<String> {
         None
@@ -338,7 +344,8 @@ pub trait LiveMessages: Sync {
     /// Writes a piece of the user's audio, given in base64.
     fn audio(&self, base64: &str, mime_type: &str) -> LiveMessage;
 
-    /// Writes the end of the user's audio.
+    /// Writes the end of the user's audio. Where it wants a response, that is requested once the
+    /// provider has [committed](Self::committed_speech) the speech.
     fn audio_end(&self) -> LiveMessage;
 
     /// Writes the message that stops the response, where there is one.

@@ -120,6 +120,12 @@ impl LiveTask {
 
     /// Takes in an error of the provider, which may have refused the request for a response.
     fn refused(&mut self, code: Option<&str>) {
+        if code == Some("input_audio_buffer_commit_empty") {
+            // The provider has heard the end before, and responds by itself.
+            self.state.awaits_commit = false;
+            self.state.awaits_response = self.state.is_responding;
+            return;
+        }
         self.state.user_speaks = false;
         let was_requested = std::mem::take(&mut self.state.is_requested);
         if code == Some("conversation_already_has_active_response") {
@@ -440,7 +446,10 @@ impl LiveTask {
                 self.send(audio, ResponseRequest::None, connection);
             }
             HostInput::AudioEnd => {
-                self.send(messages.audio_end(), ResponseRequest::Now, connection);
+                // Where the provider hears the end by itself, there may be no audio left.
+                let mut end = messages.audio_end();
+                self.state.awaits_commit = std::mem::take(&mut end.wants_response);
+                self.send(end, ResponseRequest::Now, connection);
             }
             HostInput::Raw(message) => connection.outgoing.push_json(&message),
             HostInput::Decide(decision) => self.calls.decide(decision, &self.spans.agent),

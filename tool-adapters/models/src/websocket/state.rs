@@ -26,6 +26,9 @@ pub(crate) struct ConversationState {
     pub(crate) is_requested: bool,
     /// True if a message asks for another response than the current one.
     pub(crate) awaits_next: bool,
+    /// True from the end of the user's audio, as the host reports it, until the provider has committed
+    /// the speech.
+    pub(crate) awaits_commit: bool,
     /// True from the beginning of the user's speech until the model responds to it. No response is
     /// requested meanwhile.
     pub(crate) user_speaks: bool,

@@ -370,10 +370,18 @@ impl LiveTask {
         if messages.begins_response(&message) {
             self.state.is_requested = false;
             self.state.user_speaks = false;
+            self.state.awaits_commit = false;
             self.state.respond();
+        }
+        if messages.ends_speech(&message) {
+            self.state.awaits_commit = false;
         }
         if let Some(id) = messages.committed_speech(&message) {
             self.transcript.mark_speech(id);
+            if std::mem::take(&mut self.state.awaits_commit) {
+                self.state.user_speaks = false;
+                self.state.response_request = ResponseRequest::Now;
+            }
         }
         if let Some(id) = messages.untranscribed_speech(&message) {
             self.transcript.forget_speech(&id);

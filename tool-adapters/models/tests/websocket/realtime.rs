@@ -549,3 +549,51 @@ async fn an_interruption_by_the_host_keeps_the_users_text() {
     done(&mut peer, &[]).await;
     assert_eq!(peer.receive().await["type"], "response.create");
 }
+
+/// Ends the user's audio. The client commits it.
+async fn end_audio(talk: &Talk, peer: &mut Peer) {
+    let input = talk.live.input();
+    input.audio([0; 2]).await.expect("accepted");
+    input.audio_end().await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "input_audio_buffer.append");
+    assert_eq!(peer.receive().await["type"], "input_audio_buffer.commit");
+}
+
+#[tokio::test]
+async fn the_end_of_audio_asks_once_it_is_committed() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect(&server).await;
+    end_audio(&talk, &mut peer).await;
+    assert!(peer.receives_nothing().await, "there may be no audio");
+    peer.send(json!({"type": "input_audio_buffer.committed", "item_id": "u"}))
+        .await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}
+
+#[tokio::test]
+async fn the_end_of_audio_that_was_committed_asks_for_nothing() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect(&server).await;
+    end_audio(&talk, &mut peer).await;
+    peer.send(error("input_audio_buffer_commit_empty")).await;
+    assert!(peer.receives_nothing().await);
+    created(&mut peer).await;
+    done(&mut peer, &[]).await;
+    assert!(peer.receives_nothing().await, "the server has answered");
+}
+
+#[tokio::test]
+async fn speech_that_the_server_ends_is_not_answered_twice() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect(&server).await;
+    end_audio(&talk, &mut peer).await;
+    // The server has heard the end before the commit arrived.
+    peer.send(json!({"type": "input_audio_buffer.speech_stopped", "audio_end_ms": 9, "item_id": "u"}))
+        .await;
+    peer.send(json!({"type": "input_audio_buffer.committed", "item_id": "u"}))
+        .await;
+    created(&mut peer).await;
+    peer.send(error("input_audio_buffer_commit_empty")).await;
+    done(&mut peer, &[]).await;
+    assert!(peer.receives_nothing().await);
+}
