@@ -218,7 +218,13 @@ pub(crate) fn event_queue(filter: SpeechFilter, limit: usize) -> (EventQueue, Ev
     )
 }
 
-impl SharedQueue {}
+impl WaitingEvents {
+    /// Keeps only some of the events.
+    fn retain(&mut self, keeps: impl Fn(&LiveEvent) -> bool) {
+        self.events.retain(|(event, _)| keeps(event));
+        self.bytes = self.events.iter().map(|(_, size)| size).sum();
+    }
+}
 
 impl EventQueue {
     /// Adds an event. Returns false if it is speech that the host does not get.
@@ -230,9 +236,13 @@ impl EventQueue {
         {
             return false;
         }
-        self.has_audio |= matches!(event, LiveEvent::Model(Event::Audio { .. }));
+        self.has_audio |= is_audio(&event);
         let size = size_of(&event);
         let mut waiting = self.shared.waiting.lock();
+        if matches!(event, LiveEvent::Model(Event::Interrupted)) {
+            // The host would play it before it stops.
+            waiting.retain(|waits| !is_audio(waits));
+        }
         waiting.bytes += size;
         waiting.events.push_back((event, size));
         drop(waiting);
@@ -243,10 +253,7 @@ impl EventQueue {
     /// Interrupts what the host plays, because the audio is suppressed now, and drops what waits.
     pub(crate) fn silence(&mut self) {
         let mut waiting = self.shared.waiting.lock();
-        waiting
-            .events
-            .retain(|(event, _)| self.shared.filter.admits(event));
-        waiting.bytes = waiting.events.iter().map(|(_, size)| size).sum();
+        waiting.retain(|event| self.shared.filter.admits(event));
         drop(waiting);
         if std::mem::take(&mut self.has_audio) {
             self.push(LiveEvent::Model(Event::Interrupted));
@@ -296,6 +303,10 @@ impl EventReceiver {
             self.0.pushed.notified().await;
         }
     }
+}
+
+fn is_audio(event: &LiveEvent) -> bool {
+    matches!(event, LiveEvent::Model(Event::Audio { .. }))
 }
 
 /// Returns about as many bytes as an event takes.
@@ -465,6 +476,37 @@ mod tests {
             Some(LiveEvent::Model(Event::Interrupted))
         ));
         assert!(receiver.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn an_interruption_overtakes_audio_that_waits() {
+        let (mut queue, mut receiver) = event_queue(SpeechFilter::new(session().await), 1_000);
+        queue.push(audio(1));
+        queue.push(LiveEvent::Heard("Stop".into()));
+        queue.push(audio(2));
+        queue.push(LiveEvent::Model(Event::Interrupted));
+        queue.push(audio(3));
+        drop(queue);
+        assert!(matches!(receiver.next().await, Some(LiveEvent::Heard(_))));
+        assert!(matches!(
+            receiver.next().await,
+            Some(LiveEvent::Model(Event::Interrupted))
+        ));
+        let last = receiver.next().await;
+        assert_eq!(last.as_ref().and_then(audio_number), Some(3));
+        assert!(receiver.next().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn an_interruption_makes_room_in_a_full_queue() {
+        let (mut queue, _receiver) = event_queue(SpeechFilter::new(session().await), 10_000);
+        while !queue.is_full() {
+            queue.push(audio(1));
+        }
+        queue.push(LiveEvent::Model(Event::Interrupted));
+        assert!(!queue.is_full());
+        let interruption = size_of(&LiveEvent::Model(Event::Interrupted));
+        assert_eq!(queue.shared.waiting.lock().bytes, interruption);
     }
 
     #[tokio::test]

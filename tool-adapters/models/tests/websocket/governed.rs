@@ -574,3 +574,27 @@ async fn an_interrupted_background_call_asks_for_no_reply() {
     assert!(note.contains("cancelled"), "{note}");
     assert!(peer.receives_nothing().await, "no response is requested");
 }
+
+#[tokio::test]
+async fn speech_overtakes_audio_that_the_host_has_not_taken() {
+    for wire in BOTH {
+        let server = Server::start().await;
+        let (mut talk, mut peer, _) = wire.start(&server).await;
+        for _ in 0..10 {
+            wire.speak(&mut peer, "word ", "AAAA").await;
+        }
+        wire.interrupt(&mut peer).await;
+        assert!(peer.receives_nothing().await, "{wire:?}: all is read");
+        let mut audio = 0;
+        let mut texts = 0;
+        loop {
+            match talk.next().await.expect("the conversation goes on") {
+                LiveEvent::Model(Event::Audio { .. }) => audio += 1,
+                LiveEvent::Model(Event::Text(_)) => texts += 1,
+                LiveEvent::Model(Event::Interrupted) => break,
+                _ => {}
+            }
+        }
+        assert_eq!((audio, texts), (0, 10), "{wire:?}");
+    }
+}
