@@ -125,7 +125,7 @@
 //!
 //! Events wait for the host up to [`event_bytes`](LiveModel::event_bytes). Then the socket is not
 //! read until the host has caught up, so that memory is bounded and no call is lost. Of the updates
-//! of tools, 1,000 may wait.
+//! of tools, 1,000 may wait in the session, and 1,000 that were taken from it; older ones are dropped.
 //!
 //! # Spans
 //!

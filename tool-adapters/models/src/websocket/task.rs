@@ -320,7 +320,10 @@ impl LiveTask {
                 }
                 Some(input) = self.inputs.recv(), if is_set_up && has_room => self.handle_input(input, connection),
                 () = answers_ready(&session, has_answers), if is_set_up && has_room && !is_full => {
-                    self.answers.extend(session.take_background_answers());
+                    // The session bounds those that it keeps.
+                    if self.answers.is_empty() {
+                        self.answers.extend(session.take_background_answers());
+                    }
                     if let Some(answer) = self.answers.pop_front() {
                         self.take_background_answer(answer, connection);
                     }

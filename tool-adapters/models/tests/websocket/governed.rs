@@ -598,3 +598,49 @@ async fn speech_overtakes_audio_that_the_host_has_not_taken() {
         assert_eq!((audio, texts), (0, 10), "{wire:?}");
     }
 }
+
+#[tokio::test]
+async fn updates_that_wait_for_the_host_are_bounded() {
+    const ROUNDS: u32 = 6;
+    let server = Server::start().await;
+    let model = Gemini.model(&server).event_bytes(1);
+    let (mut talk, mut peer, _) = Gemini
+        .start_with(&server, model, Policy::text(), History::new())
+        .await;
+    let arguments = json!({"rounds": ROUNDS, "updates": 1_000});
+    // The host has to take the events before, as otherwise the socket is not read.
+    let calling = async {
+        Gemini.call(&mut peer, "c1", "watch", &arguments).await;
+        Gemini.result(&mut peer).await;
+        peer
+    };
+    let (mut peer, _) = tokio::join!(calling, answered(&mut talk));
+    tokio::spawn(async move { while peer.next().await.is_some() {} });
+
+    let mut updates = 0;
+    for round in 1..=ROUNDS {
+        talk.desk.begun(round).await;
+        talk.desk.gate.add_permits(1);
+        // The task takes what the session has once the host has taken an event.
+        updates += u32::from(is_update(&talk.next().await.expect("an event")));
+        for _ in 0..20 {
+            tokio::task::yield_now().await;
+        }
+    }
+    loop {
+        match talk.next().await.expect("the conversation goes on") {
+            LiveEvent::Updated(response) => {
+                updates += 1;
+                if response.meta().call_id() == Some("c1_final") {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    assert!((1_000..2_100).contains(&updates), "{updates}");
+}
+
+fn is_update(event: &LiveEvent) -> bool {
+    matches!(event, LiveEvent::Updated(_))
+}
