@@ -60,7 +60,7 @@ impl LiveTask {
                 }
                 self.calls.interrupt_awaited();
                 self.transcript.end_spoken();
-                self.events.withhold(false);
+                self.withhold_none();
                 self.state.result_sent = None;
                 // The provider responds to the user's speech by itself.
                 (self.state.response_request, self.state.steps) =
@@ -92,7 +92,8 @@ impl LiveTask {
                 self.end_step();
                 self.confirm_sent();
                 self.transcript.end();
-                self.events.withhold(false);
+                let withholds_next = std::mem::take(&mut self.state.withholds_next);
+                self.events.withhold(withholds_next);
                 self.state.result_sent = None;
                 self.end_turn();
             }
@@ -388,9 +389,18 @@ impl LiveTask {
             return self.send_text(message, connection);
         }
         self.send(message, ResponseRequest::None, connection);
-        if self.answers_results {
+        if self.answers_results && self.state.is_responding {
+            // The current response is about something else.
+            self.state.withholds_next = true;
+        } else if self.answers_results {
             self.events.withhold(true);
         }
+    }
+
+    /// Gives the model's speech to the host again, because it responds to the user.
+    fn withhold_none(&mut self) {
+        self.events.withhold(false);
+        self.state.withholds_next = false;
     }
 
     /// Sends a text to which the model responds, and again over a resumed connection if it does
@@ -419,7 +429,7 @@ impl LiveTask {
         self.state.tools = self.state.tools.max(ToolsState::Unknown);
         self.state.steps = Steps::default();
         self.transcript.write(said);
-        self.events.withhold(false);
+        self.withhold_none();
         self.send_text(message, connection);
     }
 

@@ -644,3 +644,34 @@ async fn updates_that_wait_for_the_host_are_bounded() {
 fn is_update(event: &LiveEvent) -> bool {
     matches!(event, LiveEvent::Updated(_))
 }
+
+// L18
+#[tokio::test]
+async fn a_quiet_decision_lets_the_current_answer_end() {
+    let server = Server::start().await;
+    let (mut talk, mut peer, _) = Gemini.start(&server).await;
+    Gemini
+        .call(&mut peer, "c1", "close_account", &json!({"quietly": true}))
+        .await;
+    Gemini.result(&mut peer).await;
+    let response = answered(&mut talk).await;
+    let token = &response.meta().confirmation().expect("waits").token;
+    Gemini.speak(&mut peer, "By the ", "AAAA").await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Audio { .. })).then_some(()))
+        .await;
+    talk.live.input().approve(token).await.expect("accepted");
+    Gemini.text(&mut peer).await;
+    Gemini.speak(&mut peer, "way.", "BBBB").await;
+    Gemini.finish(&mut peer).await;
+    // Gemini answers the note without being asked.
+    Gemini.speak(&mut peer, "As you wish.", "CCCC").await;
+    Gemini.finish(&mut peer).await;
+    Gemini.speak(&mut peer, "Anything else?", "DDDD").await;
+    let mut heard = Vec::new();
+    while heard.last().is_none_or(|data| data != "DDDD") {
+        if let Some(LiveEvent::Model(Event::Audio { data, .. })) = talk.next().await {
+            heard.push(data);
+        }
+    }
+    assert_eq!(heard, ["BBBB", "DDDD"]);
+}
