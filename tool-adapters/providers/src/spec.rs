@@ -20,6 +20,7 @@ use crate::tool_names::NameRule;
 use serde_json::Value;
 use tool_core::schema::percent_decode;
 use tool_core::session::{ToolChoice, UserMessage};
+use tool_core::trace::TokenUsage;
 
 /// The facts of one provider.
 #[derive(Clone, Copy)]
@@ -337,6 +338,17 @@ pub trait LiveMessages: Sync {
 
     /// Turns on transcripts of the speech, where the settings do not say otherwise.
     fn transcribe(&self, setup: &mut Value);
+
+    /// Returns the model that transcribes the user's speech by a setup, where the provider bills it
+    /// beside the model of the conversation.
+    fn transcriber(&self, _setup: &Value) -> Option<String> {
+        None
+    }
+
+    /// Reads the tokens that the transcript of a piece of speech has cost.
+    fn transcription_usage(&self, _message: &Value) -> Option<TokenUsage> {
+        None
+    }
 
     /// Declares that the model goes on while calls run, where the provider has such tools.
     fn run_in_background(&self, _setup: &mut Value) {}

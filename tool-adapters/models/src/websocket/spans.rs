@@ -15,6 +15,8 @@ pub(crate) struct ConversationSpans {
     responses: ResponseSpans,
     /// The span in which calls run.
     pub(crate) agent: SpanHandle,
+    /// The model that transcribes the user's speech, where it is billed beside the other one.
+    pub(crate) transcriber: Option<String>,
 }
 
 struct ResponseSpans {
@@ -76,12 +78,18 @@ impl ConversationSpans {
             Some(name) => SpanHandle::open(SpanKind::Agent, name.clone()),
             None => SpanHandle::open_if_wanted(SpanKind::Agent, "agent"),
         };
-        Self { responses, agent }
+        Self {
+            responses,
+            agent,
+            transcriber: None,
+        }
     }
 
     /// Records an event of the model.
     pub(crate) fn record(&mut self, event: &Event) {
-        let Self { responses, agent } = self;
+        let Self {
+            responses, agent, ..
+        } = self;
         match event {
             Event::ServiceTier(tier) => responses.service_tier = Some(tier.clone()),
             Event::Usage(usage) => responses.record_usage(*usage, agent),
@@ -89,6 +97,19 @@ impl ConversationSpans {
             Event::Interrupted => responses.interrupt(),
             Event::Cancelled(_) | Event::Unknown(_) | Event::Error(_) => {}
             output => responses.open(agent).record(output),
+        }
+    }
+
+    /// Records what the transcript of a piece of the user's speech has cost. It is no part of a
+    /// response.
+    pub(crate) fn record_transcription(&self, usage: TokenUsage) {
+        let Some(model) = &self.transcriber else {
+            return;
+        };
+        if self.agent.is_open() {
+            let mut used = ModelUsage::new(model.clone(), usage);
+            used.provider.clone_from(&self.responses.info.provider);
+            self.agent.run(|| trace::record(used));
         }
     }
 
@@ -112,7 +133,9 @@ impl ConversationSpans {
 
     /// Ends the conversation, with the error if it failed.
     pub(crate) fn close(self, error: Option<&ToolError>) {
-        let Self { responses, agent } = self;
+        let Self {
+            responses, agent, ..
+        } = self;
         drop(responses);
         match error {
             Some(error) => agent.fail_with(error),

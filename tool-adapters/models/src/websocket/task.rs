@@ -191,6 +191,7 @@ impl LiveTask {
             self.tools
                 .setup(&*self.protocol, session, &self.model, &self.state.history);
         connection.messages.name_setup(&mut setup);
+        self.spans.transcriber = connection.messages.transcriber(&setup);
         connection
             .outgoing
             .push_json(&connection.messages.resumable(setup, handle));
@@ -391,6 +392,9 @@ impl LiveTask {
         }
         if let Some(handle) = messages.resumption_handle(&message) {
             self.state.resume_handle = handle;
+        }
+        if let Some(usage) = messages.transcription_usage(&message) {
+            self.spans.record_transcription(usage);
         }
         let was_responding = self.state.is_responding;
         let heard = messages.heard(&message);

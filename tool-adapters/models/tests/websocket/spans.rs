@@ -340,3 +340,29 @@ async fn closes_every_span_at_the_end_or_when_dropped() {
         assert_eq!(found, expected, "dropped: {dropped}");
     }
 }
+
+// S7
+#[tokio::test]
+async fn the_transcription_of_speech_is_counted() {
+    let collector = collector();
+    let server = Server::start().await;
+    let (mut talk, mut peer) = realtime(&collector, &server).await;
+    let usage = json!({"type": "tokens", "total_tokens": 27, "input_tokens": 17, "output_tokens": 10,
+        "input_token_details": {"text_tokens": 4, "audio_tokens": 13}});
+    let kind = "conversation.item.input_audio_transcription.completed";
+    peer.send(json!({"type": kind, "item_id": "u", "content_index": 0, "transcript": "Hello", "usage": usage}))
+        .await;
+    talk.until(|event| matches!(event, LiveEvent::Heard(_)).then_some(()))
+        .await;
+    assert_eq!(talk.session.context().peak_tokens, 0, "it is no context");
+    talk.live.input().close();
+    wait_for_end(talk).await;
+    assert_eq!(used(&collector), (1, Cost::micros(27)));
+    let agent = span(&collector, "agent:clerk");
+    let spent = &agent.spent()[0].used;
+    assert_eq!(
+        (&*spent.model, spent.provider.as_deref()),
+        ("gpt-4o-mini-transcribe", Some("openai"))
+    );
+    assert_eq!(spent.usage.input_audio, 13);
+}

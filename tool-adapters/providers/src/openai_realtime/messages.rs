@@ -18,6 +18,7 @@ use std::borrow::Cow;
 use tool_core::call::ModelResult;
 use tool_core::session::{Message, ToolChoice, UserMessage};
 use tool_core::text::hex;
+use tool_core::trace::TokenUsage;
 use tool_core::{Content, ToolCall};
 
 /// Reads Realtime.
@@ -301,6 +302,11 @@ pub(crate) fn request(request: &Request<'_>, _host: &Host) -> Value {
     json!({"type": "session.update", "session": session})
 }
 
+/// Returns true for the transcript of a piece of the user's speech.
+fn is_transcribed(message: &Value) -> bool {
+    message["type"] == "conversation.item.input_audio_transcription.completed"
+}
+
 /// Returns the id of the item that an event is about; empty if it names none.
 fn item_id(message: &Value) -> String {
     message["item_id"].as_str().unwrap_or_default().to_owned()
@@ -378,7 +384,7 @@ impl LiveMessages for RealtimeMessages {
     }
 
     fn heard(&self, message: &Value) -> Option<HeardText> {
-        let is_whole = message["type"] == "conversation.item.input_audio_transcription.completed";
+        let is_whole = is_transcribed(message);
         let text = message
             .get("transcript")
             .filter(|_| is_whole)?
@@ -409,6 +415,29 @@ impl LiveMessages for RealtimeMessages {
                 .entry("transcription")
                 .or_insert_with(|| json!({"model": TRANSCRIBER}));
         }
+    }
+
+    fn transcriber(&self, setup: &Value) -> Option<String> {
+        let model = setup.pointer("/session/audio/input/transcription/model")?;
+        Some(model.as_str()?.to_owned())
+    }
+
+    /// A model that is billed by the second reports no tokens.
+    fn transcription_usage(&self, message: &Value) -> Option<TokenUsage> {
+        if !is_transcribed(message) {
+            return None;
+        }
+        let usage = message.get("usage")?;
+        let input = usage.get("input_tokens")?.as_u64()?;
+        let input_audio = usage
+            .pointer("/input_token_details/audio_tokens")
+            .and_then(Value::as_u64);
+        Some(TokenUsage {
+            input,
+            input_audio: input_audio.unwrap_or_default(),
+            output: usage["output_tokens"].as_u64().unwrap_or_default(),
+            ..TokenUsage::default()
+        })
     }
 
     fn audio(&self, base64: &str, _mime_type: &str) -> LiveMessage {
