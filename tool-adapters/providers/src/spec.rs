@@ -417,6 +417,11 @@ pub trait LiveMessages: Sync {
         false
     }
 
+    /// Returns true if the message says that the provider closes the connection soon.
+    fn announces_end(&self, _message: &Value) -> bool {
+        false
+    }
+
     /// Returns true if the message begins a response.
     fn begins_response(&self, _message: &Value) -> bool {
         false

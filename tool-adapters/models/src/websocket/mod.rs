@@ -113,6 +113,8 @@
 //! setup is sent again. Calls keep running, and a call that the provider repeats does not run
 //! again.
 //!
+//! - If Gemini announces that it closes the connection, another one takes over as soon as the model owes
+//!   no response.
 //! - If Gemini has given a handle, the conversation is resumed ([`LiveEvent::Connected`] has
 //!   `resumed`). Results and texts to which the model has not responded are sent again.
 //! - Otherwise a new conversation begins with the history. It does not know the calls that still

@@ -18,6 +18,8 @@ pub(crate) struct ConversationState {
     /// True from a message to which the model responds until a response has ended.
     pub(crate) awaits_response: bool,
     pub(crate) tools: ToolsState,
+    /// True once the provider has said that it closes the connection soon.
+    pub(crate) ends_soon: bool,
     pub(crate) response_request: ResponseRequest,
     pub(crate) steps: Steps,
     /// Counts the model's responses, also those of earlier connections.

@@ -58,8 +58,9 @@ pub(crate) struct LiveTask {
 enum Closed {
     /// The host or the session has ended the conversation.
     ByHost,
-    /// The tools have changed, and the provider takes others in a new connection only.
-    ForOtherTools,
+    /// Another connection takes over: the tools have changed, and the provider takes others in a new
+    /// one only, or the provider is about to close this one.
+    ToResume,
 }
 
 impl LiveTask {
@@ -99,7 +100,7 @@ impl LiveTask {
         let error = loop {
             let error = match self.run_connection().await {
                 Ok(Closed::ByHost) => break None,
-                Ok(Closed::ForOtherTools) => {
+                Ok(Closed::ToResume) => {
                     self.disconnect();
                     continue;
                 }
@@ -343,8 +344,10 @@ impl LiveTask {
                     self.state.tools = self.state.tools.max(ToolsState::Unknown);
                 }
             }
-            if is_set_up && self.declare_again(connection) {
-                return Ok(Closed::ForOtherTools);
+            let takes_over = is_set_up
+                && (self.declare_again(connection) || self.state.ends_soon && self.may_resume());
+            if takes_over {
+                return Ok(Closed::ToResume);
             }
             self.request_response(connection);
         }
@@ -390,6 +393,7 @@ impl LiveTask {
         if let Some(id) = messages.untranscribed_speech(&message) {
             self.transcript.forget_speech(&id);
         }
+        self.state.ends_soon |= messages.announces_end(&message);
         if let Some(handle) = messages.resumption_handle(&message) {
             self.state.resume_handle = handle;
         }

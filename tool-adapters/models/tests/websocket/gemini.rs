@@ -501,3 +501,37 @@ async fn changed_tools_wait_while_the_user_speaks() {
     peer.send(turn_complete()).await;
     assert!(peer.is_closed().await);
 }
+
+fn go_away() -> Value {
+    json!({"goAway": {"timeLeft": "50s"}})
+}
+
+#[tokio::test]
+async fn an_announced_end_resumes_the_conversation_before() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = with_handle(&server).await;
+    peer.send(go_away()).await;
+    assert!(peer.is_closed().await);
+    let (_peer, setup) = set_up(&server).await;
+    assert_eq!(
+        setup["setup"]["sessionResumption"],
+        json!({"handle": "h-1"})
+    );
+    let resumed = |event: &LiveEvent| match event {
+        LiveEvent::Connected { resumed: true } => Some(()),
+        LiveEvent::Disconnected { error, .. } => panic!("nothing failed: {error}"),
+        _ => None,
+    };
+    talk.until(resumed).await;
+}
+
+#[tokio::test]
+async fn an_announced_end_waits_for_the_models_answer() {
+    let server = Server::start().await;
+    let (_talk, mut peer) = with_handle(&server).await;
+    peer.send(text_message("Once upon")).await;
+    peer.send(go_away()).await;
+    assert!(peer.receives_nothing().await, "the model still speaks");
+    peer.send(turn_complete()).await;
+    assert!(peer.is_closed().await);
+}

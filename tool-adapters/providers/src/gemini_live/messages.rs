@@ -563,4 +563,8 @@ impl LiveMessages for GeminiLiveMessages {
     fn confirms_setup(&self, message: &Value) -> bool {
         message.get("setupComplete").is_some()
     }
+
+    fn announces_end(&self, message: &Value) -> bool {
+        message.get("goAway").is_some()
+    }
 }
