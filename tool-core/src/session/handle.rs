@@ -1060,6 +1060,12 @@ impl Session {
     pub fn playout_finished(&self) {
         self.0.rare().playout.set(false);
     }
+
+    /// Returns true while the user is hearing audio, as the transport reports it.
+    pub fn is_playing(&self) -> bool {
+        let rare = self.0.rare.get();
+        rare.is_some_and(|rare| rare.playout.is_playing())
+    }
 }
 
 /// The way in which an approved call is run.

@@ -15,6 +15,10 @@ impl Playout {
             .send_replace(playing);
     }
 
+    pub(crate) fn is_playing(&self) -> bool {
+        self.0.get().is_some_and(|playing| *playing.borrow())
+    }
+
     /// Waits until nothing is playing.
     pub(crate) async fn finished(&self) {
         if let Some(playing) = self.0.get() {

@@ -55,8 +55,10 @@ impl LiveTask {
                 self.calls.session.observe_context(usage.input);
             }
             Event::Interrupted => {
-                if self.state.is_responding {
-                    self.calls.session.observe_speech(SpeechEvent::Interrupted);
+                // The host plays audio for longer than the model takes to send it.
+                let session = &self.calls.session;
+                if self.state.is_responding || session.is_playing() {
+                    session.observe_speech(SpeechEvent::Interrupted);
                 }
                 self.calls.interrupt_awaited();
                 self.transcript.end_spoken();
@@ -323,8 +325,10 @@ impl LiveTask {
         if !self.calls.was_withdrawn(&answer.call_id)
             && let Some(note) = answer.note()
         {
-            let was_interrupted =
-                answer.is_end && self.calls.was_interrupted(&answer.call_id, &answer.response);
+            let was_interrupted = answer.is_end
+                && self
+                    .calls
+                    .was_interrupted(&answer.call_id, &answer.response);
             self.send_note(&note, !was_interrupted, connection);
         }
         self.push_intents(&answer.response);

@@ -1,9 +1,7 @@
 //! The task of a live conversation, across its connections.
 
 use crate::websocket::calls::{FinishedWork, LiveCalls};
-use crate::websocket::connection::{
-    Connection, can_retry, received, refused_setup, timeout_error,
-};
+use crate::websocket::connection::{Connection, can_retry, received, refused_setup, timeout_error};
 use crate::websocket::events::{EventQueue, LiveEvent};
 use crate::websocket::input::HostInput;
 use crate::websocket::model::{LiveModel, live_api};

@@ -2,7 +2,7 @@
 
 use crate::peer::Server;
 use crate::support::{Talk, talk_under};
-use crate::wire::{BOTH, Gemini, OpenAi};
+use crate::wire::{BOTH, Gemini, OpenAi, Wire};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tool_adapters::providers::Event;
@@ -520,8 +520,13 @@ async fn speech_does_not_cancel_calls_in_the_background() {
     for wire in BOTH {
         let server = Server::start().await;
         let (mut talk, mut peer, _) = wire.start(&server).await;
-        wire.call(&mut peer, "c1", "watch", &json!({"rounds": 1, "updates": 0}))
-            .await;
+        wire.call(
+            &mut peer,
+            "c1",
+            "watch",
+            &json!({"rounds": 1, "updates": 0}),
+        )
+        .await;
         assert_eq!(wire.result(&mut peer).await.0, "c1");
         wire.response_request(&mut peer).await;
         talk.desk.begun(1).await;
@@ -561,7 +566,12 @@ async fn an_interrupted_background_call_asks_for_no_reply() {
     let server = Server::start().await;
     let (talk, mut peer, _) = OpenAi.start(&server).await;
     OpenAi
-        .call(&mut peer, "c1", "watch", &json!({"rounds": 1, "updates": 0}))
+        .call(
+            &mut peer,
+            "c1",
+            "watch",
+            &json!({"rounds": 1, "updates": 0}),
+        )
         .await;
     OpenAi.result(&mut peer).await;
     OpenAi.response_request(&mut peer).await;
@@ -674,4 +684,34 @@ async fn a_quiet_decision_lets_the_current_answer_end() {
         }
     }
     assert_eq!(heard, ["BBBB", "DDDD"]);
+}
+
+/// Returns the interruptions that are counted once the user begins to speak after an answer.
+async fn interruptions_after_an_answer(wire: Wire, is_playing: bool) -> u64 {
+    let server = Server::start().await;
+    let (mut talk, mut peer, _) = wire.start(&server).await;
+    wire.speak(&mut peer, "It is six.", "AAAA").await;
+    wire.finish(&mut peer).await;
+    turn(&mut talk).await;
+    talk.session.playout_started();
+    if !is_playing {
+        talk.session.playout_finished();
+    }
+    wire.interrupt(&mut peer).await;
+    interrupted(&mut talk).await;
+    talk.session.metrics().speech.interruptions
+}
+
+#[tokio::test]
+async fn an_interruption_of_the_playout_is_counted() {
+    for wire in BOTH {
+        assert_eq!(interruptions_after_an_answer(wire, true).await, 1);
+    }
+}
+
+#[tokio::test]
+async fn speech_after_the_playout_is_no_interruption() {
+    for wire in BOTH {
+        assert_eq!(interruptions_after_an_answer(wire, false).await, 0);
+    }
 }

@@ -480,7 +480,10 @@ async fn a_request_that_another_response_precedes_is_repeated() {
     created(&mut peer).await;
     peer.send(error("conversation_already_has_active_response"))
         .await;
-    assert!(peer.receives_nothing().await, "the other response is active");
+    assert!(
+        peer.receives_nothing().await,
+        "the other response is active"
+    );
     done(&mut peer, &[]).await;
     assert_eq!(peer.receive().await["type"], "response.create");
 }
@@ -588,8 +591,10 @@ async fn speech_that_the_server_ends_is_not_answered_twice() {
     let (talk, mut peer) = connect(&server).await;
     end_audio(&talk, &mut peer).await;
     // The server has heard the end before the commit arrived.
-    peer.send(json!({"type": "input_audio_buffer.speech_stopped", "audio_end_ms": 9, "item_id": "u"}))
-        .await;
+    peer.send(
+        json!({"type": "input_audio_buffer.speech_stopped", "audio_end_ms": 9, "item_id": "u"}),
+    )
+    .await;
     peer.send(json!({"type": "input_audio_buffer.committed", "item_id": "u"}))
         .await;
     created(&mut peer).await;
