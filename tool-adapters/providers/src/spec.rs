@@ -322,6 +322,11 @@ pub trait LiveMessages: Sync {
         None
     }
 
+    /// Returns true if the provider responds to the user's speech by itself, by a setup.
+    fn answers_speech(&self, _setup: &Value) -> bool {
+        true
+    }
+
     /// Returns true if the provider has heard the end of the user's speech, to which it responds by
     /// itself.
     fn ends_speech(&self, _message: &Value) -> bool {

@@ -68,7 +68,7 @@ impl LiveTask {
                 (self.state.response_request, self.state.steps) =
                     (ResponseRequest::None, Steps::default());
                 self.state.await_response();
-                self.state.user_speaks = true;
+                self.state.user_speaks = self.answers_speech;
             }
             Event::Error(ProtocolError::Provider { code, .. }) => self.refused(code.as_deref()),
             Event::Error(ProtocolError::DuplicateId { id }) => {
@@ -124,9 +124,13 @@ impl LiveTask {
     /// Takes in an error of the provider, which may have refused the request for a response.
     fn refused(&mut self, code: Option<&str>) {
         if code == Some("input_audio_buffer_commit_empty") {
-            // The provider has heard the end before, and responds by itself.
-            self.state.awaits_commit = false;
-            self.state.awaits_response = self.state.is_responding;
+            // The provider has heard the end before, and most often responds by itself.
+            let was_awaited = std::mem::take(&mut self.state.awaits_commit);
+            if was_awaited && !self.answers_speech {
+                self.state.response_request = ResponseRequest::Now;
+            } else {
+                self.state.awaits_response = self.state.is_responding;
+            }
             return;
         }
         self.state.user_speaks = false;

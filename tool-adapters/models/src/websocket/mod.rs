@@ -70,9 +70,9 @@
 //! A turn of the session ends when the model has finished its message and no call is running. [`LiveEvent::Turn`] carries
 //! the message that a tool set for the next turn. When the user begins to speak, the calls for whose results the model waits
 //! are cancelled if they allow it. Those in the background and those that a person has approved run on, until the host
-//! calls [`interrupt`](LiveInput::interrupt). Calls that Gemini withdraws are cancelled and not answered. `ctx.wait_for_playout()` waits until the host reports
-//! `playout_started` and `playout_finished` to the session. After `max_tool_steps` steps of calls,
-//! further ones are refused, and OpenAI is asked for a response without calls.
+//! calls [`interrupt`](LiveInput::interrupt). Calls that Gemini withdraws are cancelled and not answered.
+//! `ctx.wait_for_playout()` waits until the host reports `playout_started` and `playout_finished` to the session. After
+//! `max_tool_steps` steps of calls, further ones are refused, and OpenAI is asked for a response without calls.
 //!
 //! # Tools
 //!

@@ -37,6 +37,8 @@ pub(crate) struct LiveTask {
     pub(crate) tools: DeclaredTools,
     /// True if the provider goes on by itself once it has all results of a step.
     pub(crate) answers_results: bool,
+    /// True if the provider responds to the user's speech by itself.
+    pub(crate) answers_speech: bool,
     /// True until the model has spoken first.
     pub(crate) entering: bool,
     pub(crate) calls: LiveCalls,
@@ -79,6 +81,7 @@ impl LiveTask {
             protocol,
             tools: DeclaredTools::new(&session, &model, entering),
             answers_results: live_api(model.provider).is_some_and(|live| live.answers_results),
+            answers_speech: true,
             entering,
             calls: LiveCalls::new(session),
             inputs,
@@ -190,6 +193,7 @@ impl LiveTask {
             self.tools
                 .setup(&*self.protocol, session, &self.model, &self.state.history);
         connection.messages.name_setup(&mut setup);
+        self.answers_speech = connection.messages.answers_speech(&setup);
         self.spans.transcriber = connection.messages.transcriber(&setup);
         connection
             .outgoing
@@ -378,7 +382,7 @@ impl LiveTask {
             self.state.awaits_commit = false;
             self.state.respond();
         }
-        if messages.ends_speech(&message) {
+        if messages.ends_speech(&message) && self.answers_speech {
             self.state.awaits_commit = false;
         }
         if let Some(id) = messages.committed_speech(&message) {

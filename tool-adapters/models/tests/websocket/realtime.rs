@@ -602,3 +602,17 @@ async fn speech_that_the_server_ends_is_not_answered_twice() {
     done(&mut peer, &[]).await;
     assert!(peer.receives_nothing().await);
 }
+
+#[tokio::test]
+async fn speech_that_the_server_leaves_to_the_host_is_asked_for() {
+    let server = Server::start().await;
+    let detection = json!({"type": "server_vad", "create_response": false});
+    let model = model(Provider::OpenAiRealtime, &server)
+        .setting("audio", json!({"input": {"turn_detection": detection}}));
+    let talk = talk_with(model).await;
+    let mut peer = server.peer().await;
+    peer.receive().await;
+    end_audio(&talk, &mut peer).await;
+    peer.send(error("input_audio_buffer_commit_empty")).await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}

@@ -374,6 +374,11 @@ impl LiveMessages for RealtimeMessages {
         (message["type"] == "input_audio_buffer.committed").then(|| item_id(message))
     }
 
+    fn answers_speech(&self, setup: &Value) -> bool {
+        let detection = setup.pointer("/session/audio/input/turn_detection");
+        !detection.is_some_and(|detection| detection["create_response"] == false)
+    }
+
     fn ends_speech(&self, message: &Value) -> bool {
         message["type"] == "input_audio_buffer.speech_stopped"
     }
