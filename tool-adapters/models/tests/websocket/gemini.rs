@@ -379,6 +379,7 @@ async fn changed_tools_are_declared_in_a_resumed_connection() {
             "cancel_booking",
             "intend",
             "watch",
+            "fetch",
             "close_account",
             "close_office"
         ]

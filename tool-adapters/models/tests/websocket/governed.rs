@@ -538,6 +538,23 @@ async fn speech_does_not_cancel_calls_in_the_background() {
     }
 }
 
+// L24
+#[tokio::test]
+async fn speech_lets_a_call_in_the_background_try_again() {
+    let server = Server::start().await;
+    let (mut talk, mut peer, _) = Gemini.start(&server).await;
+    Gemini.call(&mut peer, "c1", "fetch", &json!({})).await;
+    assert_eq!(Gemini.result(&mut peer).await.0, "c1");
+    talk.desk.begun(1).await;
+    Gemini.interrupt(&mut peer).await;
+    interrupted(&mut talk).await;
+    talk.desk.gate.add_permits(2);
+    let update = Gemini.text(&mut peer).await;
+    assert!(update.contains("the mail is being fetched"), "{update}");
+    let end = Gemini.text(&mut peer).await;
+    assert!(end.contains("there is no mail"), "{end}");
+}
+
 // R-C1
 #[tokio::test]
 async fn speech_does_not_cancel_what_a_person_approved() {

@@ -314,6 +314,7 @@ async fn declares_tools_again_when_they_change() {
         "cancel_booking",
         "intend",
         "watch",
+        "fetch",
         "close_account",
     ];
     assert_eq!(

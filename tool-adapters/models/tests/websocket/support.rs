@@ -12,8 +12,8 @@ use tool_adapters::agent::RetryPolicy;
 use tool_adapters::transport::websocket::{LiveEvent, LiveLoop, LiveModel};
 use tool_core::session::{History, StateChange};
 use tool_core::{
-    Intent, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolOutput, ToolsetExt, tool,
-    toolset,
+    Intent, Mode, Policy, RunContext, Runtime, Session, ToolContext, ToolError, ToolOutput,
+    ToolsetExt, tool, toolset,
 };
 
 /// State that the tools share with the test.
@@ -69,6 +69,18 @@ async fn watch(ctx: &RunContext, rounds: u32, updates: u32) -> String {
         }
     }
     "nobody is left".to_owned()
+}
+
+/// Fetch the mail, from a server that is busy at first.
+#[tool(category = "retrieval", retries = 1)]
+async fn fetch(ctx: &RunContext) -> Result<String, ToolError> {
+    ctx.update("the mail is being fetched");
+    wait(ctx).await;
+    let desk = ctx.user_data::<Desk>();
+    if desk.is_some_and(|desk| desk.runs() == 1) {
+        return Err(ToolError::transient("the server is busy"));
+    }
+    Ok("there is no mail".to_owned())
 }
 
 /// Close the account.
@@ -166,6 +178,7 @@ pub(crate) async fn talk_under(policy: Policy, model: LiveModel, history: Histor
         .with(cancel_booking)
         .with(intend)
         .with(watch)
+        .with(fetch)
         .with(close_account);
     let tools = tools.with(office);
     let runtime = Runtime::builder(tools.build().expect("builds"))
