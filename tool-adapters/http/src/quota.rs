@@ -28,7 +28,7 @@ pub enum QuotaExceeded {
 /// The amounts that are taken.
 pub type Quota<K> = Mutex<Taken<K>>;
 
-/// What clients hold at the moment: bytes, connections, sessions or subscriptions.
+/// A quantity that clients hold at the moment: bytes, connections, sessions or subscriptions.
 #[derive(Debug)]
 pub struct Taken<K> {
     all: usize,

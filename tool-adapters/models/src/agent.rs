@@ -1002,7 +1002,7 @@ impl InterruptHandle {
     }
 }
 
-/// What a reply is made with.
+/// The parts that a reply is made with.
 struct OpenReply<'a, M> {
     model: InterruptibleModel<'a, M>,
     session: &'a Session,

@@ -20,7 +20,7 @@ pub(crate) struct RefusedFiles {
 /// Numbers of messages, from the beginning of a history, whose files are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LeftOutFiles {
-    /// The messages whose files are left out, whoever has sent them.
+    /// The messages whose files are left out.
     all: usize,
     /// The messages whose files are left out if they are results of tools.
     results: usize,

@@ -28,7 +28,7 @@ pub(crate) struct ConversationState {
     pub(crate) is_requested: bool,
     /// True if a message asks for another response than the current one.
     pub(crate) awaits_next: bool,
-    /// True if the model's next response, which nobody wants, is withheld from the host.
+    /// True if the model's next response is withheld from the host, which does not want it.
     pub(crate) withholds_next: bool,
     /// True from the end of the user's audio, as the host reports it, until the provider has committed
     /// the speech.
