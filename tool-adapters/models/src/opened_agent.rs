@@ -420,7 +420,7 @@ mod tests {
         leave_while_it_pays(&host, &runtime).await;
         let script = ScriptedModel::new();
         let opened = host.open_in(&runtime, Arc::clone(&host.store), script);
-        let error = opened.await.err().expect("the payment runs").to_string();
+        let error = opened.await.expect_err("the payment runs").to_string();
         assert!(error.contains("may still be running"), "{error}");
         assert_eq!(host.stored().await.len(), 3, "no result of the payment");
     }

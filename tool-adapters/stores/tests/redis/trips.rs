@@ -269,7 +269,7 @@ async fn no_late_operation_leaves_a_key_that_does_not_expire() {
                 0 => session.settle(settlement(&[], &[entry(1)])).await,
                 1 => session.keep_call(&answered(1)).await,
                 2 => drop(session.asks(&ApprovalRequest::new(&waiting(1), HOUR)).await),
-                3 => session.end().await,
+                3 => drop(session.end().await),
                 4 => {
                     let mut spent = settlement(&[StateChange::AudioSuppressed(true)], &[]);
                     (spent.spent.cost, spent.caps) = (Cost::micros(1), policy.caps());

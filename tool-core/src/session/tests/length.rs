@@ -427,7 +427,7 @@ fn a_limit_of_messages_counts_the_summary() {
 fn a_limit_of_tokens_counts_the_summary() {
     let mut long = long_turn(100);
     let keep = Keep::tokens(4_000);
-    let mut model = ScriptedModel::new().says(&"word ".repeat(400));
+    let mut model = ScriptedModel::new().says("word ".repeat(400));
     let shortened = finished(long.compact(&mut model, &keep)).expect("sums up");
     let left = long.estimated_tokens();
     assert!((3_000..=4_000).contains(&left), "{left}");
@@ -437,7 +437,7 @@ fn a_limit_of_tokens_counts_the_summary() {
 #[test]
 fn a_summary_that_is_too_long_is_cut() {
     let mut long = turns(15);
-    let mut model = ScriptedModel::new().says(&"word ".repeat(10_000));
+    let mut model = ScriptedModel::new().says("word ".repeat(10_000));
     let keep = Keep::messages(20).summary_words(50);
     let shortened = finished(long.compact(&mut model, &keep)).expect("sums up");
     let summary = shortened.summary.expect("a summary");
