@@ -136,8 +136,9 @@ async fn summary_of<M: Model>(
         }
         text.push('\n');
         text.push_str(&line);
-        while let Some(line) = lines.next_if(|line| tokens_in(&text) + tokens_in(line) < max_tokens)
-        {
+        let mut tokens = tokens_in(&text);
+        while let Some(line) = lines.next_if(|line| tokens + tokens_in(line) < max_tokens) {
+            tokens += tokens_in(&line);
             text.push('\n');
             text.push_str(&line);
         }
