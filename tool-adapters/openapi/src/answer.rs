@@ -61,10 +61,20 @@ pub(crate) async fn convert_answer(
     if body.is_empty() {
         return Ok(json!({"status": status.as_u16()}));
     }
-    if media_type.is_empty() && str::from_utf8(&body).is_err() {
-        return Ok(json!({"status": status.as_u16(), "bytes": body.len()}));
-    }
-    let text = decode(&media_type, &body);
+    let not_json = |reason: String| {
+        let problem = format!("the answer is not the JSON that it claims to be{reason}");
+        ToolError::permanent(problem).partial_side_effects(!is_idempotent)
+    };
+    let Some(text) = readable_text(&media_type, &body) else {
+        if is_json(&media_type) {
+            return Err(not_json(": it is not UTF-8".to_owned()));
+        }
+        let mut described = json!({"status": status.as_u16(), "bytes": body.len()});
+        if !media_type.is_empty() {
+            described["contentType"] = secrets.redact(&truncate(&media_type, 100)).into();
+        }
+        return Ok(described);
+    };
     if is_json(&media_type) || media_type.is_empty() {
         match serde_json::from_str::<Value>(&text) {
             Ok(mut value) => {
@@ -72,30 +82,32 @@ pub(crate) async fn convert_answer(
                 return Ok(value);
             }
             Err(_) if media_type.is_empty() => {}
-            Err(error) => {
-                let problem = format!(
-                    "the answer is not the JSON that it claims to be, at column {}",
-                    error.column()
-                );
-                return Err(ToolError::permanent(problem).partial_side_effects(!is_idempotent));
-            }
+            Err(error) => return Err(not_json(format!(", at column {}", error.column()))),
         }
     }
     Ok(secrets.redact(&text).into())
 }
 
+/// Returns the text of a body, if it is UTF-8 or of a western charset.
+fn readable_text(media_type: &str, body: &[u8]) -> Option<String> {
+    let is_readable = str::from_utf8(body).is_ok() || is_western(media_type);
+    is_readable.then(|| decode(media_type, body))
+}
+
 /// Decodes a body by the `charset` of its media type, without a byte order mark. UTF-8 is the
 /// default, also where a server says otherwise of a body in UTF-8. What is invalid is replaced.
 fn decode(media_type: &str, body: &[u8]) -> String {
-    let is_western = charset(media_type).is_some_and(|charset| {
-        const NAMES: &[&str] = &["iso-8859-1", "latin1", "us-ascii", "windows-1252", "cp1252"];
-        NAMES.contains(&charset.as_str())
-    });
-    if is_western && str::from_utf8(body).is_err() {
+    if is_western(media_type) && str::from_utf8(body).is_err() {
         return body.iter().map(|byte| western(*byte)).collect();
     }
     let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
     String::from_utf8_lossy(body).into_owned()
+}
+
+/// Returns true for a `charset` that browsers read as windows-1252.
+fn is_western(media_type: &str) -> bool {
+    const NAMES: &[&str] = &["iso-8859-1", "latin1", "us-ascii", "windows-1252", "cp1252"];
+    charset(media_type).is_some_and(|charset| NAMES.contains(&charset.as_str()))
 }
 
 /// Returns the `charset` of a media type in lowercase.
@@ -128,11 +140,23 @@ fn is_readable(media_type: &str) -> bool {
 /// Reads the start of an error's body. What does not arrive is left out.
 async fn read_start(mut answer: EgressResponse, media_type: &str) -> String {
     let mut body = Vec::new();
-    while let Ok(Some(chunk)) = answer.chunk().await {
-        body.extend_from_slice(chunk.as_ref());
-        if body.len() >= MAX_ERROR_BODY {
-            break;
+    let mut is_whole = false;
+    while body.len() < MAX_ERROR_BODY {
+        match answer.chunk().await {
+            Ok(Some(chunk)) => body.extend_from_slice(chunk.as_ref()),
+            Ok(None) => {
+                is_whole = true;
+                break;
+            }
+            Err(_) => break,
         }
+    }
+    if !is_whole
+        && let Err(error) = str::from_utf8(&body)
+        && error.error_len().is_none()
+    {
+        // It ends within a character.
+        body.truncate(error.valid_up_to());
     }
     decode(media_type, &body)
 }
@@ -196,6 +220,17 @@ pub(crate) fn incomplete(error: EgressError, is_idempotent: bool) -> ToolError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_of_an_unknown_charset_is_not_readable() {
+        let shift_jis = b"\x83\x65\x83\x58\x83\x67";
+        assert_eq!(
+            readable_text("text/csv; charset=shift_jis", shift_jis),
+            None
+        );
+        assert_eq!(readable_text("text/plain", b"PK\x03\x04\xff"), None);
+        assert!(readable_text("text/csv; charset=latin1", b"caf\xe9").is_some());
+    }
 
     #[test]
     fn western_texts_are_decoded_by_their_charset() {

@@ -100,8 +100,8 @@ fn combined(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
-/// Returns true for the schema of a file, of a list of files, and of a file that may be missing.
-/// `stated` is the media type of the part, or empty.
+/// Returns true for the schema of a file, of a list of files, and of a file that may be missing. A
+/// value that may be a file or a text is a text. `stated` is the media type of the part, or empty.
 fn is_file(document: &Document, property: &Value, stated: &str, depth: usize) -> bool {
     let Some(depth) = depth.checked_sub(1) else {
         return false;
@@ -116,10 +116,24 @@ fn is_file(document: &Document, property: &Value, stated: &str, depth: usize) ->
     {
         return true;
     }
-    let items = schema.get("items").into_iter();
-    items
-        .chain(combined(schema))
-        .any(|inner| is_file(document, inner, stated, depth))
+    let list = |keyword: &str| {
+        let schemas = schema.get(keyword).and_then(Value::as_array);
+        schemas.into_iter().flatten()
+    };
+    let is_file = |inner: &Value| is_file(document, inner, stated, depth);
+    let are_files = |keyword: &str| {
+        let mut alternatives = list(keyword).filter(|inner| !is_null(inner)).peekable();
+        alternatives.peek().is_some() && alternatives.all(is_file)
+    };
+    schema.get("items").is_some_and(is_file)
+        || list("allOf").any(is_file)
+        || are_files("anyOf")
+        || are_files("oneOf")
+}
+
+/// Returns true for the schema that only `null` has.
+fn is_null(schema: &Value) -> bool {
+    schema.get("type").is_some_and(|kind| kind == "null")
 }
 
 /// Returns true for contents without an encoding, as version 3.1 describes them: by their media

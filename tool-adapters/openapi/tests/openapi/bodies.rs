@@ -146,6 +146,14 @@ async fn a_file_that_may_be_missing_is_sent_as_a_file() {
 }
 
 #[tokio::test]
+async fn a_part_that_may_be_a_text_is_sent_as_a_text() {
+    let file_or_url =
+        json!({"anyOf": [{"type": "string", "format": "binary"}, {"type": "string"}]});
+    let sent = part_of(&file_or_url, &json!({}), &json!("https://a.example/b")).await;
+    assert!(sent.contains("\r\n\r\nhttps://a.example/b\r\n"), "{sent}");
+}
+
+#[tokio::test]
 async fn a_part_without_a_type_is_a_file_by_its_encoding() {
     let png = json!({"contentType": "image/png"});
     for schema in [json!({}), json!({"description": "A photo."})] {
