@@ -368,7 +368,7 @@ fn no_identity(tool: &str) -> CallToolResult {
 }
 
 /// Answers a call whose approval has ended without a response.
-fn ended(tool: &str) -> CallToolResult {
+pub(crate) fn ended(tool: &str) -> CallToolResult {
     let message = format!(
         "the approval of this call of `{tool}` has ended without a result: it has expired, or the operator has given it up while it ran"
     );

@@ -550,6 +550,7 @@ impl Connection {
         context: &ServerContext,
     ) -> McpResult<CallToolResponse> {
         let mut has_begun_again = false;
+        let mut is_approved = false;
         loop {
             let step = if let Some(place) = call.task_place.take() {
                 match call.run(context).now_or_never() {
@@ -594,6 +595,10 @@ impl Connection {
                 notify_list_changed(context).await;
             }
             confirm::deny_nested(&call.session, &response).await;
+            if is_approved && confirm::is_late(&response) && response.meta().tool().is_empty() {
+                // The call no longer waited when its user accepted.
+                return Ok(CallToolResponse::Complete(confirm::ended(&call.tool)));
+            }
             let Some(confirmation) = response.meta().confirmation() else {
                 let result = call.complete(&response)?;
                 return Ok(CallToolResponse::Complete(result.into()));
@@ -606,6 +611,7 @@ impl Connection {
                 ControlFlow::Continue(approved) => approved,
                 ControlFlow::Break(answer) => return Ok(answer),
             };
+            is_approved = true;
         }
     }
 

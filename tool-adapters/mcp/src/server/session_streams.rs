@@ -91,12 +91,12 @@ impl SessionStreams {
                         let answered = answered(&message);
                         let event = stream.record(ServerSseMessage::from_message(message));
                         // Without a client the event is kept until it requests the stream again.
-                        if let Ok(place) = place {
-                            place.send(event.into());
-                        }
+                        let is_sent = place.map(|place| place.send(event.into())).is_ok();
                         // A client whose connection is half open has not got its answer, which
-                        // this process does not learn.
-                        if let Some(ended) = answered.and_then(|request| streams.end(&request)) {
+                        // this process does not learn. A large one is not kept for this.
+                        if let Some(ended) = answered.and_then(|request| streams.end(&request))
+                            && !(is_sent && ended.1.is_large())
+                        {
                             streams.keep(ended);
                         }
                         streams.trim();
@@ -400,6 +400,13 @@ impl EventStream {
             },
             receiver,
         )
+    }
+
+    /// Returns true if the newest event has more bytes than a session keeps.
+    fn is_large(&self) -> bool {
+        self.last
+            .front()
+            .is_some_and(|newest| newest.bytes > MAX_KEPT)
     }
 
     /// Keeps an event, and returns it with its id.
