@@ -24,6 +24,7 @@ pub(crate) fn price(command: &Value) -> Value {
             reasoning: count(13),
             output_audio: count(14),
             output_image: count(15),
+            input_beside: 0,
         };
         let mut used = ModelUsage::new(text(&one[1]).to_owned(), usage);
         if let Some(provider) = one[0].as_str() {

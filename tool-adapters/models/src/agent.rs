@@ -1098,7 +1098,7 @@ impl<M: Model> Model for InterruptibleModel<'_, M> {
             step = model.step(request) => step,
         };
         if let Ok(step) = &step {
-            keeper.measure(messages, step.usage.input);
+            keeper.measure(messages, step.usage.context());
         }
         step
     }

@@ -84,7 +84,8 @@ pub trait Protocol: Send {
     fn finish(&mut self) -> Vec<Event>;
 
     /// Writes the messages that answer calls, in the provider's form, for the end of the
-    /// conversation.
+    /// conversation. It does not know the model: files of results have the form for Gemini 3, which
+    /// earlier models refuse.
     fn encode(&self, responses: &[ToolResponse]) -> Value;
 
     /// Sets the form of results in [`encode`](Self::encode). Defaults to [`ResultForm::Plain`].

@@ -491,8 +491,8 @@ impl OpenReply<'_> {
     fn receive(&mut self, mut step: ModelStep) -> ModelStep {
         self.reply.usage += step.usage;
         // Some providers report no usage.
-        if step.usage.input > 0 {
-            self.session.observe_context(step.usage.input);
+        if step.usage.context() > 0 {
+            self.session.observe_context(step.usage.context());
         }
         step.text = step.text.filter(|text| !text.trim().is_empty());
         step.native = step.native.and_then(RawTurn::unless_too_deep);

@@ -35,6 +35,10 @@ pub struct TokenUsage {
     /// Input tokens of images, pages of documents and video, including those from the cache.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub input_image: u64,
+    /// Tokens of `input` that other requests behind the response have read, such as a summary of the
+    /// conversation that the provider has made. They are not in the response's context.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub input_beside: u64,
     /// Tokens of `cached` that are audio.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_audio: u64,
@@ -64,6 +68,11 @@ impl TokenUsage {
         self.input.saturating_add(self.output)
     }
 
+    /// Returns the number of tokens that the model had before it when it wrote.
+    pub const fn context(self) -> u64 {
+        self.input.saturating_sub(self.input_beside)
+    }
+
     /// Returns whether all counts are 0.
     pub fn is_empty(self) -> bool {
         self == Self::default()
@@ -83,6 +92,7 @@ impl TokenUsage {
             cache_written_1h: combine(self.cache_written_1h, other.cache_written_1h),
             input_audio: combine(self.input_audio, other.input_audio),
             input_image: combine(self.input_image, other.input_image),
+            input_beside: combine(self.input_beside, other.input_beside),
             cached_audio: combine(self.cached_audio, other.cached_audio),
             cached_image: combine(self.cached_image, other.cached_image),
             output: combine(self.output, other.output),
@@ -250,7 +260,8 @@ mod tests {
     fn counts() -> TokenUsage {
         serde_json::from_value(json!({
             "input": 1, "cached": 2, "cache_written": 3, "cache_written_1h": 4, "input_audio": 5, "input_image": 6,
-            "cached_audio": 7, "cached_image": 8, "output": 9, "reasoning": 10, "output_audio": 11, "output_image": 12
+            "cached_audio": 7, "cached_image": 8, "output": 9, "reasoning": 10, "output_audio": 11, "output_image": 12,
+            "input_beside": 13
         }))
         .expect("a usage")
     }
@@ -279,7 +290,7 @@ mod tests {
         assert_eq!(
             sum.as_object()
                 .map(|sum| sum.values().filter_map(Value::as_u64).sum()),
-            Some(2 * 78_u64)
+            Some(2 * 91_u64)
         );
         assert_eq!((counts() + counts()).since(counts()), counts());
         assert_eq!(counts().since(counts() + counts()), TokenUsage::default());

@@ -51,8 +51,8 @@ impl LiveTask {
             }
             Event::Cancelled(ids) => self.calls.withdraw(ids),
             // Some providers report no usage.
-            Event::Usage(usage) if usage.input > 0 => {
-                self.calls.session.observe_context(usage.input);
+            Event::Usage(usage) if usage.context() > 0 => {
+                self.calls.session.observe_context(usage.context());
             }
             Event::Interrupted => {
                 // The host plays audio for longer than the model takes to send it.

@@ -753,6 +753,13 @@ impl<'json> FromJson<'json> for PassTokens {
 }
 
 impl BilledTokens {
+    /// Returns the tokens that were read, from the cache or not.
+    fn read(self) -> u64 {
+        self.input
+            .saturating_add(self.cached)
+            .saturating_add(self.written)
+    }
+
     fn add(&mut self, pass: &MessagePass<'_>) {
         let written_1h = pass
             .cache_creation
@@ -772,12 +779,12 @@ impl BilledTokens {
 
 impl MessageUsage {
     pub(crate) fn usage(&self) -> TokenUsage {
-        let tokens = self.passes.0.unwrap_or_else(|| self.tokens_of_answer());
+        let answer = self.tokens_of_answer();
+        let tokens = self.passes.0.unwrap_or(answer);
         TokenUsage {
-            input: tokens
-                .input
-                .saturating_add(tokens.cached)
-                .saturating_add(tokens.written),
+            input: tokens.read(),
+            // The counts of the answer are those of its last request.
+            input_beside: tokens.read().saturating_sub(answer.read()),
             cached: tokens.cached,
             output: tokens.output,
             reasoning: self

@@ -141,10 +141,12 @@ impl Price {
     }
 
     fn total(&self, usage: TokenUsage, service_tier: Option<&Self>) -> Option<Cost> {
+        // Of the requests behind the response, the larger one decides which rates there are.
+        let size = usage.context().max(usage.input_beside);
         let rate = |of: fn(&Rates) -> Option<Cost>| {
             service_tier
-                .and_then(|tier| tier.rate(usage.input, of))
-                .or_else(|| self.rate(usage.input, of))
+                .and_then(|tier| tier.rate(size, of))
+                .or_else(|| self.rate(size, of))
         };
         let cached = rate(|rates| rates.cached);
         let written = rate(|rates| rates.cache_written);

@@ -232,8 +232,21 @@ const MEDIA: TokenUsage = TokenUsage {
     output_image: 10,
     cache_written: 0,
     cache_written_1h: 0,
+    input_beside: 0,
     reasoning: 0,
 };
+
+#[test]
+fn requests_behind_a_response_have_tiers_of_their_own() {
+    let table = table_of(r#"{"input": 1, "output": 1, "tiers": [{"above": 200000, "input": 10}]}"#);
+    let usage = TokenUsage {
+        input: 203_000,
+        input_beside: 180_000,
+        ..TokenUsage::default()
+    };
+    let cost = table.price(&used("p", "m", usage)).expect("a price");
+    assert_eq!(cost, Cost::micros(203_000), "1 a token, not 10");
+}
 
 #[test]
 fn audio_and_images_have_rates_of_their_own() {

@@ -976,3 +976,17 @@ fn the_container_of_a_whole_answer_is_an_item() {
     let items = items(&read(Anthropic, &answer.to_string()));
     assert_eq!(items.last(), Some(&container()));
 }
+
+#[test]
+fn a_summary_of_the_server_is_not_in_the_context() {
+    let answer = json!({"type": "message", "id": "msg_1", "content": [], "stop_reason": "end_turn", "usage": {
+        "input_tokens": 23_000, "output_tokens": 1_000, "iterations": [
+            {"type": "compaction", "input_tokens": 180_000, "output_tokens": 3_500},
+            {"type": "message", "input_tokens": 23_000, "output_tokens": 1_000}]}});
+    let events = read(Anthropic, &answer.to_string());
+    let usages = events.iter().filter_map(|event| match event {
+        Event::Usage(usage) => Some([usage.input, usage.context()]),
+        _ => None,
+    });
+    assert_eq!(usages.collect::<Vec<_>>(), [[203_000, 23_000]]);
+}
