@@ -199,7 +199,7 @@ fn lines(text: &str) -> Vec<String> {
         .iter()
         .skip(1)
         .filter(|line| !line.is_empty())
-        .map(|line| line.len() - line.trim_start().len())
+        .map(|line| line.len() - line.trim_start_matches([' ', '\t']).len())
         .min()
         .unwrap_or(0);
     let unindented = lines.iter().enumerate().map(|(number, line)| {
