@@ -257,6 +257,15 @@ stop.addEventListener("click", () => {
 
 async function begin() {
   const response = await fetch("conversation");
+  if (response.status === 503) {
+    status.textContent = "The conversation opens in a moment.";
+    setTimeout(open, 2000);
+    return;
+  }
+  if (!response.ok) {
+    throw new Error((await response.json()).error);
+  }
+  status.textContent = "";
   const { messages, waiting } = await response.json();
   for (const message of messages) {
     add(message.role, message.text);
@@ -265,6 +274,10 @@ async function begin() {
   document.body.dataset.ready = "true";
 }
 
-begin().catch((error) => {
-  status.textContent = `Something went wrong: ${error.message}`;
-});
+function open() {
+  begin().catch((error) => {
+    status.textContent = `Something went wrong: ${error.message}`;
+  });
+}
+
+open();

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use tokio::sync::OwnedMutexGuard;
 use tool_adapters::ag_ui::{RunInput, RunStream};
-use tool_adapters::agent::{AgentInput, AgentLoop, Decision};
+use tool_adapters::agent::{AgentInput, AgentLoop, Decision, OpenAgentError};
 
 /// The most bytes of a request.
 const MAX_BODY: usize = 1 << 20;
@@ -40,13 +40,19 @@ enum Failure {
     NoUser,
     /// The process is about to end.
     Ending,
+    /// A call of the conversation may still be running.
+    Running,
     /// An error of the service. The client sees no details.
     Service(Box<dyn std::error::Error + Send + Sync>),
 }
 
 impl<E: Into<Box<dyn std::error::Error + Send + Sync>>> From<E> for Failure {
     fn from(error: E) -> Self {
-        Self::Service(error.into())
+        let error = error.into();
+        match error.downcast_ref::<OpenAgentError>() {
+            Some(OpenAgentError::Running(_)) => Self::Running,
+            _ => Self::Service(error),
+        }
     }
 }
 
@@ -57,6 +63,11 @@ impl IntoResponse for Failure {
             Self::Ending => (
                 StatusCode::SERVICE_UNAVAILABLE,
                 "the service restarts; try again",
+            ),
+            // After a process was killed in a call, it counts as running for some seconds.
+            Self::Running => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "a call of the conversation still runs; try again in a moment",
             ),
             Self::Service(error) => {
                 eprintln!("{error}");
