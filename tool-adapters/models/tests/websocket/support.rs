@@ -240,7 +240,7 @@ impl Talk {
         }
     }
 
-    pub(crate) async fn failure(&mut self) -> tool_core::ToolError {
+    pub(crate) async fn failure(&mut self) -> ToolError {
         self.until(|event| {
             if let LiveEvent::Failed(error) = event {
                 Some(error.clone())
