@@ -68,7 +68,9 @@ impl LiveTask {
                 (self.state.response_request, self.state.steps) =
                     (ResponseRequest::None, Steps::default());
                 self.state.await_response();
-                self.state.user_speaks = self.answers_speech;
+                if self.answers_speech {
+                    self.state.begin_speech();
+                }
             }
             Event::Error(ProtocolError::Provider { code, .. }) => self.refused(code.as_deref()),
             Event::Error(ProtocolError::DuplicateId { id }) => {
@@ -89,7 +91,9 @@ impl LiveTask {
                 self.state.is_responding = false;
                 self.state.awaits_response = std::mem::take(&mut self.state.awaits_next);
                 // The end of the interrupted response is not that of the response to the speech.
-                self.state.user_speaks &= self.state.awaits_response;
+                if !self.state.awaits_response {
+                    self.state.speech_expires = None;
+                }
                 self.state.owes_reply = false;
                 self.end_step();
                 self.confirm_sent();
@@ -133,7 +137,7 @@ impl LiveTask {
             }
             return;
         }
-        self.state.user_speaks = false;
+        self.state.speech_expires = None;
         let was_requested = std::mem::take(&mut self.state.is_requested);
         if code == Some("conversation_already_has_active_response") {
             // Another response is active, to the user's speech: this one comes after it. The beginning
@@ -457,6 +461,7 @@ impl LiveTask {
             HostInput::Audio(audio) => {
                 let time = playing_time(&self.model.transport.audio_type, audio.len());
                 self.calls.session.observe_speech(SpeechEvent::Heard(time));
+                self.state.hear();
                 let audio = messages.audio(
                     &BASE64_STANDARD.encode(audio),
                     &self.model.transport.audio_type,
@@ -473,6 +478,7 @@ impl LiveTask {
             HostInput::Decide(decision) => self.calls.decide(decision, &self.spans.agent),
             HostInput::Interrupt => {
                 self.calls.interrupt();
+                self.state.abandon_speech();
                 self.end_reply();
                 if let Some(cancel) = messages
                     .cancel_response()
@@ -527,7 +533,7 @@ impl LiveTask {
             ResponseRequest::AfterCalls => !self.calls.are_running(),
             ResponseRequest::Now => true,
         };
-        if is_due && !self.state.is_responding && !self.state.user_speaks {
+        if is_due && !self.state.is_responding && self.state.speech_expires.is_none() {
             self.state.response_request = ResponseRequest::None;
             let tool_choice = if self.has_steps() {
                 ToolChoice::Auto

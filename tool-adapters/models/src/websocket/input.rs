@@ -153,7 +153,7 @@ impl LiveInput {
     }
 
     /// Cancels running calls that allow it, those in the background among them, and stops the model if
-    /// the provider supports that.
+    /// the provider supports that. The user counts as silent until the provider hears speech again.
     pub async fn interrupt(&self) -> Result<(), ConversationEnded> {
         self.send(HostInput::Interrupt).await
     }

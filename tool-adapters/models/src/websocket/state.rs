@@ -1,9 +1,14 @@
 //! The state of a conversation with the provider: responses, steps and the tools that it knows.
 
+use std::time::Duration;
 use tokio::time::Instant;
 use tool_adapters_providers::spec::LiveMessage;
 use tool_core::ToolCall;
 use tool_core::session::Message;
+
+/// The user's speech counts as over once no audio has come for this long. The provider hears the
+/// end of speech in the audio after it, so without any it never responds.
+const MAX_AUDIO_GAP: Duration = Duration::from_secs(2);
 
 /// The state of a conversation with the provider. A new connection begins with a new one.
 #[derive(Default)]
@@ -33,9 +38,10 @@ pub(crate) struct ConversationState {
     /// True from the end of the user's audio, as the host reports it, until the provider has committed
     /// the speech.
     pub(crate) awaits_commit: bool,
-    /// True from the beginning of the user's speech until the model responds to it. No response is
-    /// requested meanwhile.
-    pub(crate) user_speaks: bool,
+    /// The time at which the user's speech counts as over unless more audio comes. It is set from
+    /// the beginning of the speech until the model responds to it. No response is requested
+    /// meanwhile.
+    pub(crate) speech_expires: Option<Instant>,
     /// True if the last connection broke before the model had replied.
     pub(crate) owes_reply: bool,
     /// The texts to which the model has not responded.
@@ -60,6 +66,26 @@ impl ConversationState {
     pub(crate) fn respond(&mut self) {
         if !std::mem::replace(&mut self.is_responding, true) {
             self.responses += 1;
+        }
+    }
+
+    /// Records that the user speaks.
+    pub(crate) fn begin_speech(&mut self) {
+        self.speech_expires = Some(Instant::now() + MAX_AUDIO_GAP);
+    }
+
+    /// Records that audio of the user goes to the provider.
+    pub(crate) fn hear(&mut self) {
+        if self.speech_expires.is_some() {
+            self.begin_speech();
+        }
+    }
+
+    /// Ends speech to which the provider does not respond. The model is asked to respond to the
+    /// texts before it, because no response to the speech answers them.
+    pub(crate) fn abandon_speech(&mut self) {
+        if self.speech_expires.take().is_some() && !self.unanswered.is_empty() {
+            self.response_request = ResponseRequest::Now;
         }
     }
 

@@ -12,6 +12,7 @@ use crate::websocket::transcript::Transcript;
 use futures_util::StreamExt;
 use serde_json::Value;
 use std::collections::VecDeque;
+use std::future::pending;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
@@ -332,6 +333,7 @@ impl LiveTask {
                         self.take_background_answer(answer, connection);
                     }
                 }
+                () = speech_expired(self.state.speech_expires) => self.state.abandon_speech(),
                 () = sleep_until(alarm) => {
                     if !is_set_up {
                         return Err(timeout_error(self.model.transport.connect_timeout));
@@ -378,7 +380,7 @@ impl LiveTask {
         }
         if messages.begins_response(&message) {
             self.state.is_requested = false;
-            self.state.user_speaks = false;
+            self.state.speech_expires = None;
             self.state.awaits_commit = false;
             self.state.respond();
         }
@@ -388,7 +390,7 @@ impl LiveTask {
         if let Some(id) = messages.committed_speech(&message) {
             self.transcript.mark_speech(id);
             if std::mem::take(&mut self.state.awaits_commit) {
-                self.state.user_speaks = false;
+                self.state.speech_expires = None;
                 self.state.response_request = ResponseRequest::Now;
             }
         }
@@ -478,6 +480,14 @@ fn parse_message(text: &str) -> Option<Value> {
 async fn answers_ready(session: &Session, has_answers: bool) {
     if !has_answers {
         session.background_answers_ready().await;
+    }
+}
+
+/// Waits until the user's speech counts as over. Waits for ever while the user does not speak.
+async fn speech_expired(expires: Option<Instant>) {
+    match expires {
+        Some(time) => sleep_until(time).await,
+        None => pending().await,
     }
 }
 

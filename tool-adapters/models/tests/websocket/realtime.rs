@@ -3,6 +3,7 @@
 use crate::peer::{Peer, Server};
 use crate::support::{Talk, model, talk_with};
 use serde_json::{Value, json};
+use std::time::Duration;
 use tokio_tungstenite::tungstenite::Message as Frame;
 use tool_adapters::Provider;
 use tool_adapters::providers::Event;
@@ -500,6 +501,74 @@ async fn no_response_is_requested_while_the_user_speaks() {
     created(&mut peer).await;
     done(&mut peer, &[]).await;
     assert_eq!(peer.receive().await["type"], "response.create");
+}
+
+/// Lets time pass. The clock runs on afterwards, because it must not jump while a message is on its way.
+async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
+/// Begins the user's speech, and sends a text in the middle of it.
+async fn text_during_speech(server: &Server) -> (Talk, Peer) {
+    let (mut talk, mut peer) = connect(server).await;
+    speech_started(&mut talk, &mut peer).await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "conversation.item.create");
+    (talk, peer)
+}
+
+#[tokio::test]
+async fn speech_is_over_once_no_audio_comes() {
+    let server = Server::start().await;
+    let (talk, mut peer) = text_during_speech(&server).await;
+    pass(Duration::from_millis(1_500)).await;
+    talk.live.input().audio([0; 2]).await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "input_audio_buffer.append");
+    pass(Duration::from_millis(1_500)).await;
+    assert!(peer.receives_nothing().await, "the user still speaks");
+    // The user has muted the microphone, so the server never hears the end of the speech.
+    pass(Duration::from_millis(500)).await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}
+
+#[tokio::test]
+async fn a_text_before_speech_that_ends_unheard_is_answered() {
+    let server = Server::start().await;
+    let (mut talk, mut peer) = connect(&server).await;
+    created(&mut peer).await;
+    let begun = json!({"type": "response.output_audio.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": "AAAA"});
+    peer.send(begun).await;
+    talk.until(|event| matches!(event, LiveEvent::Model(Event::Audio { .. })).then_some(()))
+        .await;
+    talk.live.input().text("Hello").await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "conversation.item.create");
+    speech_started(&mut talk, &mut peer).await;
+    let response = json!({"id": "r1", "status": "cancelled", "output": []});
+    peer.send(json!({"type": "response.done", "response": response}))
+        .await;
+    assert!(peer.receives_nothing().await, "the user speaks");
+    pass(Duration::from_secs(2)).await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+}
+
+#[tokio::test]
+async fn an_interruption_by_the_host_ends_the_speech() {
+    let server = Server::start().await;
+    let (talk, mut peer) = text_during_speech(&server).await;
+    talk.live.input().interrupt().await.expect("accepted");
+    assert_eq!(soon(&mut peer).await, ["response.create"]);
+}
+
+/// Returns the types of the messages that the client sends without waiting.
+async fn soon(peer: &mut Peer) -> Vec<Value> {
+    let mut messages = peer.until_pong().await;
+    messages.extend(peer.until_pong().await);
+    messages
+        .iter()
+        .map(|message| message["type"].clone())
+        .collect()
 }
 
 #[tokio::test]
