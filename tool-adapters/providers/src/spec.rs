@@ -333,6 +333,11 @@ pub trait LiveMessages: Sync {
         false
     }
 
+    /// Returns true if the provider has discarded the user's speech, to which it does not respond.
+    fn discards_speech(&self, _message: &Value) -> bool {
+        false
+    }
+
     /// Returns the id of a piece of speech that has no transcript, because the provider failed.
     fn untranscribed_speech(&self, _message: &Value) -> Option<String> {
         None

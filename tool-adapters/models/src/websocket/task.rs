@@ -387,6 +387,9 @@ impl LiveTask {
         if messages.ends_speech(&message) && self.answers_speech {
             self.state.awaits_commit = false;
         }
+        if messages.discards_speech(&message) {
+            self.state.abandon_speech();
+        }
         if let Some(id) = messages.committed_speech(&message) {
             self.transcript.mark_speech(id);
             if std::mem::take(&mut self.state.awaits_commit) {

@@ -561,6 +561,18 @@ async fn an_interruption_by_the_host_ends_the_speech() {
     assert_eq!(soon(&mut peer).await, ["response.create"]);
 }
 
+#[tokio::test]
+async fn speech_that_the_server_discards_is_over() {
+    let server = Server::start().await;
+    let (talk, mut peer) = text_during_speech(&server).await;
+    let clear = json!({"type": "input_audio_buffer.clear"});
+    talk.live.input().raw(clear).await.expect("accepted");
+    assert_eq!(peer.receive().await["type"], "input_audio_buffer.clear");
+    peer.send(json!({"type": "input_audio_buffer.cleared"}))
+        .await;
+    assert_eq!(soon(&mut peer).await, ["response.create"]);
+}
+
 /// Returns the types of the messages that the client sends without waiting.
 async fn soon(peer: &mut Peer) -> Vec<Value> {
     let mut messages = peer.until_pong().await;

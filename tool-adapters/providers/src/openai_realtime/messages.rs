@@ -383,6 +383,10 @@ impl LiveMessages for RealtimeMessages {
         message["type"] == "input_audio_buffer.speech_stopped"
     }
 
+    fn discards_speech(&self, message: &Value) -> bool {
+        message["type"] == "input_audio_buffer.cleared"
+    }
+
     fn untranscribed_speech(&self, message: &Value) -> Option<String> {
         (message["type"] == "conversation.item.input_audio_transcription.failed")
             .then(|| item_id(message))
