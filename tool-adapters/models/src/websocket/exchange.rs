@@ -128,9 +128,11 @@ impl LiveTask {
     /// Takes in an error of the provider, which may have refused the request for a response.
     fn refused(&mut self, code: Option<&str>) {
         if code == Some("input_audio_buffer_commit_empty") {
-            // The provider has heard the end before, and most often responds by itself.
+            // The provider has heard the end before, and most often responds by itself. Where it
+            // leaves the response to the host, it has committed the speech. Where it does not
+            // detect speech (push to talk), nothing was said, so no response is requested.
             let was_awaited = std::mem::take(&mut self.state.awaits_commit);
-            if was_awaited && !self.answers_speech {
+            if was_awaited && std::mem::take(&mut self.state.has_unanswered_speech) {
                 self.state.response_request = ResponseRequest::Now;
             } else {
                 self.state.awaits_response = self.state.is_responding;

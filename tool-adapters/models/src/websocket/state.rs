@@ -38,6 +38,8 @@ pub(crate) struct ConversationState {
     /// True from the end of the user's audio, as the host reports it, until the provider has committed
     /// the speech.
     pub(crate) awaits_commit: bool,
+    /// True if the provider has committed speech by itself and leaves the response to the host.
+    pub(crate) has_unanswered_speech: bool,
     /// The time at which the user's speech counts as over unless more audio comes. It is set from
     /// the beginning of the speech until the model responds to it. No response is requested
     /// meanwhile.

@@ -382,6 +382,7 @@ impl LiveTask {
             self.state.is_requested = false;
             self.state.speech_expires = None;
             self.state.awaits_commit = false;
+            self.state.has_unanswered_speech = false;
             self.state.respond();
         }
         if messages.ends_speech(&message) && self.answers_speech {
@@ -395,6 +396,8 @@ impl LiveTask {
             if std::mem::take(&mut self.state.awaits_commit) {
                 self.state.speech_expires = None;
                 self.state.response_request = ResponseRequest::Now;
+            } else {
+                self.state.has_unanswered_speech = !self.answers_speech;
             }
         }
         if let Some(id) = messages.untranscribed_speech(&message) {

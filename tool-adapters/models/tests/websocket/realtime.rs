@@ -685,16 +685,45 @@ async fn speech_that_the_server_ends_is_not_answered_twice() {
     assert!(peer.receives_nothing().await);
 }
 
-#[tokio::test]
-async fn speech_that_the_server_leaves_to_the_host_is_asked_for() {
-    let server = Server::start().await;
-    let detection = json!({"type": "server_vad", "create_response": false});
-    let model = model(Provider::OpenAiRealtime, &server)
+/// Starts a conversation with a setting of how the server detects speech.
+async fn connect_with_detection(server: &Server, detection: Value) -> (Talk, Peer) {
+    let model = model(Provider::OpenAiRealtime, server)
         .setting("audio", json!({"input": {"turn_detection": detection}}));
     let talk = talk_with(model).await;
     let mut peer = server.peer().await;
     peer.receive().await;
+    (talk, peer)
+}
+
+#[tokio::test]
+async fn speech_that_the_server_leaves_to_the_host_is_asked_for() {
+    let server = Server::start().await;
+    let detection = json!({"type": "server_vad", "create_response": false});
+    let (talk, mut peer) = connect_with_detection(&server, detection).await;
+    peer.send(json!({"type": "input_audio_buffer.committed", "item_id": "u"}))
+        .await;
+    assert!(peer.receives_nothing().await, "the host has not asked yet");
     end_audio(&talk, &mut peer).await;
     peer.send(error("input_audio_buffer_commit_empty")).await;
+    assert_eq!(peer.receive().await["type"], "response.create");
+    created(&mut peer).await;
+    done(&mut peer, &[]).await;
+    assert!(peer.receives_nothing().await, "the speech is answered");
+    // The microphone was opened and closed again.
+    end_audio(&talk, &mut peer).await;
+    peer.send(error("input_audio_buffer_commit_empty")).await;
+    assert!(peer.receives_nothing().await, "nothing was said");
+}
+
+#[tokio::test]
+async fn an_empty_push_to_talk_asks_for_nothing() {
+    let server = Server::start().await;
+    let (talk, mut peer) = connect_with_detection(&server, Value::Null).await;
+    end_audio(&talk, &mut peer).await;
+    peer.send(error("input_audio_buffer_commit_empty")).await;
+    assert!(peer.receives_nothing().await, "nothing was said");
+    end_audio(&talk, &mut peer).await;
+    peer.send(json!({"type": "input_audio_buffer.committed", "item_id": "u"}))
+        .await;
     assert_eq!(peer.receive().await["type"], "response.create");
 }

@@ -376,7 +376,9 @@ impl LiveMessages for RealtimeMessages {
 
     fn answers_speech(&self, setup: &Value) -> bool {
         let detection = setup.pointer("/session/audio/input/turn_detection");
-        !detection.is_some_and(|detection| detection["create_response"] == false)
+        // `null` turns the detection off: the host ends the speech.
+        !detection
+            .is_some_and(|detection| detection.is_null() || detection["create_response"] == false)
     }
 
     fn ends_speech(&self, message: &Value) -> bool {

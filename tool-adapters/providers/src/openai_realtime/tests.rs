@@ -1,10 +1,12 @@
 //! Realtime: events of a socket, results as items.
 
 use crate::Provider::OpenAiRealtime;
+use crate::openai_realtime::messages::RealtimeMessages;
 use crate::protocol::protocol;
+use crate::spec::LiveMessages;
 use crate::tests::streams::{asked, calls, encoded, events, nothing, read, responses, summary};
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Value, json};
 use tool_core::session::ToolChoice;
 
 const ADDED: &str = r#"{"type":"response.output_item.added","event_id":"e3","response_id":"r1","output_index":0,"item":{"id":"item_1","object":"realtime.item","type":"function_call","status":"in_progress","name":"add","call_id":"call_a","arguments":""}}"#;
@@ -178,4 +180,24 @@ fn a_request_sets_up_the_session() {
         asked(OpenAiRealtime, &[], ToolChoice::Required, nothing())
             .contains(r#""tool_choice":"required""#)
     );
+}
+
+#[test]
+fn speech_is_answered_unless_the_setup_says_otherwise() {
+    for (detection, expected) in [
+        (json!({"type": "server_vad"}), true),
+        (
+            json!({"type": "semantic_vad", "create_response": true}),
+            true,
+        ),
+        (
+            json!({"type": "server_vad", "create_response": false}),
+            false,
+        ),
+        (Value::Null, false),
+    ] {
+        let setup = json!({"session": {"audio": {"input": {"turn_detection": detection}}}});
+        assert_eq!(RealtimeMessages.answers_speech(&setup), expected, "{setup}");
+    }
+    assert!(RealtimeMessages.answers_speech(&json!({"session": {}})));
 }
