@@ -134,9 +134,13 @@ impl LiveTask {
             let was_awaited = std::mem::take(&mut self.state.awaits_commit);
             if was_awaited && std::mem::take(&mut self.state.has_unanswered_speech) {
                 self.state.response_request = ResponseRequest::Now;
-            } else {
-                self.state.awaits_response = self.state.is_responding;
             }
+            // The response that is active may be the interrupted one, after which the user speaks on.
+            if !self.state.is_responding {
+                self.state.speech_expires = None;
+            }
+            self.state.awaits_response =
+                self.state.is_responding || self.state.response_request != ResponseRequest::None;
             return;
         }
         self.state.speech_expires = None;

@@ -464,10 +464,13 @@ impl LiveTask {
         let ConversationState {
             is_responding,
             awaits_response,
+            response_request,
             resume_handle,
             ..
         } = &self.state;
-        resume_handle.is_some() && !is_responding && !awaits_response && !self.calls.are_running()
+        let owes_response =
+            *is_responding || *awaits_response || *response_request != ResponseRequest::None;
+        resume_handle.is_some() && !owes_response && !self.calls.are_running()
     }
 }
 

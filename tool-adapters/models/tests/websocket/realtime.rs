@@ -668,6 +668,15 @@ async fn the_end_of_audio_that_was_committed_asks_for_nothing() {
 }
 
 #[tokio::test]
+async fn a_text_during_speech_that_was_committed_is_answered() {
+    let server = Server::start().await;
+    let (talk, mut peer) = text_during_speech(&server).await;
+    end_audio(&talk, &mut peer).await;
+    peer.send(error("input_audio_buffer_commit_empty")).await;
+    assert_eq!(soon(&mut peer).await, ["response.create"]);
+}
+
+#[tokio::test]
 async fn speech_that_the_server_ends_is_not_answered_twice() {
     let server = Server::start().await;
     let (talk, mut peer) = connect(&server).await;
