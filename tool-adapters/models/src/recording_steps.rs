@@ -44,6 +44,7 @@ impl RecordingSteps {
                 number: session.turn(),
                 pending_message: None,
                 ended: true,
+                ended_now: false,
             },
             was_ending: true,
         })

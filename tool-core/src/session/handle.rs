@@ -467,14 +467,20 @@ impl Session {
             // The turn continues with its counters, so no call is admitted that was not allowed
             // before.
             tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to end the turn in the store");
-            Turn { number: session.record.turn(), pending_message: None, ended: false }
+            Turn {
+                number: session.record.turn(),
+                pending_message: None,
+                ended: false,
+                ended_now: false,
+            }
         });
         if turn.ended {
             if !was_asked_to_end && !was_closed {
                 session.rare().is_lost.store(true, Ordering::SeqCst);
             }
             session.close().await;
-            if was_asked_to_end {
+            // Otherwise the entries are those of a later session under the id, if there is one.
+            if turn.ended_now {
                 session.forget().await;
             }
         }

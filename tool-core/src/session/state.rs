@@ -222,4 +222,8 @@ pub struct Turn {
     /// True if the session is over instead: it has ended or expired, or a tool of the previous turn
     /// ended it.
     pub ended: bool,
+    /// True if the session has ended by this call, as a tool of the previous turn has asked for that.
+    /// One of all callers learns it.
+    #[serde(default)]
+    pub ended_now: bool,
 }

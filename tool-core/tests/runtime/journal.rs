@@ -421,13 +421,17 @@ async fn journal_forgets_an_ended_session() {
 
 /// Opens the session in a process of its own, over a store that the processes share.
 async fn process_over(store: &Arc<MemoryStore>, bank: &Bank) -> Session {
+    process_in(Mode::Text, store, bank).await
+}
+
+async fn process_in(mode: Mode, store: &Arc<MemoryStore>, bank: &Bank) -> Session {
     let policy = Policy::text().idle_timeout(Duration::from_secs(60));
     let runtime = Runtime::builder(tools![bank.clone()])
         .policy(policy)
         .store(Arc::clone(store))
         .journal(bank.paper.clone());
     let session = runtime.build().expect("a runtime");
-    let session = session.session("s-1", Mode::Text).await;
+    let session = session.session("s-1", mode).await;
     session.expect("a session")
 }
 
@@ -458,6 +462,24 @@ async fn journal_outlives_the_end_of_a_stale_session() {
     let bank = Bank::default();
     let stale = replaced_session(&store, &bank).await;
     stale.end().await;
+    assert_eq!(bank.paper.entries().len(), 1);
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn journal_outlives_a_turn_after_the_end_elsewhere() {
+    let store = Arc::<MemoryStore>::default();
+    let bank = Bank::default();
+    let stale = process_in(Mode::Voice, &store, &bank).await;
+    let one = process_in(Mode::Voice, &store, &bank).await;
+    let ending = stale.change(&[StateChange::Ending(true)]).await;
+    ending.expect("changes");
+    assert!(one.next_turn().await.ended);
+
+    let later = process_in(Mode::Voice, &store, &bank).await;
+    assert!(pay(&later, "c1", 5).await.is_ok());
+    assert!(stale.state().ending, "as this process knows it");
+    assert!(stale.next_turn().await.ended);
     assert_eq!(bank.paper.entries().len(), 1);
 }
 

@@ -342,7 +342,8 @@ impl SessionRecord for RedisRecord {
     async fn next_turn(&self) -> Result<Turn, StoreError> {
         let ScriptAnswer { mut words, turn } = self.run(&self.call(&NextTurn {})).await?;
         let ended = words.first().is_none_or(|word| word != "turn");
-        if words.first().is_some_and(|word| word == "ended") {
+        let ended_now = words.first().is_some_and(|word| word == "ended");
+        if ended_now {
             self.open_sessions
                 .free(&self.connection, &self.member)
                 .await;
@@ -353,6 +354,7 @@ impl SessionRecord for RedisRecord {
             number,
             pending_message: words.drain(..).nth(1),
             ended,
+            ended_now,
         })
     }
 

@@ -397,6 +397,7 @@ impl<D: SessionDatabase> SessionRecord for SqlSession<D> {
                 number: self.turn(),
                 pending_message: None,
                 ended: true,
+                ended_now: false,
             });
         };
         let turn = locked.row.session.next_turn();

@@ -493,6 +493,7 @@ impl SessionRecord for MemoryRecord {
                 number: self.turn(),
                 pending_message: None,
                 ended: true,
+                ended_now: false,
             });
         };
         let turn = state.core.next_turn(self.mode());

@@ -211,10 +211,12 @@ impl<A: CountAttempts> SessionCore<A> {
         if self.state.ended {
             self.close();
         }
+        let ended = self.is_over();
         Turn {
             number,
             pending_message,
-            ended: self.is_over(),
+            ended,
+            ended_now: ended,
         }
     }
 }

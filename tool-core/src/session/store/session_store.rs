@@ -180,7 +180,7 @@ pub trait SessionRecord: Send + Sync + 'static {
     fn calls(&self) -> impl Future<Output = Result<Vec<SessionCall>, StoreError>> + Send;
 
     /// Ends the turn and resets its counters. Returns the turn that begins, or the end of the
-    /// session.
+    /// session, which is [`ended_now`](Turn::ended_now) to exactly one of all callers.
     ///
     /// One of all callers gets the pending message. In voice, the state shows it for one more turn.
     fn next_turn(&self) -> impl Future<Output = Result<Turn, StoreError>> + Send;

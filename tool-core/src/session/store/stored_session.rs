@@ -141,6 +141,7 @@ impl StoredSession {
                 number: self.turn(),
                 pending_message: None,
                 ended: true,
+                ended_now: false,
             };
         }
         self.changes += 1;

@@ -249,7 +249,8 @@ fn a_late_refund_raises_no_limit() {
                 Ok(Turn {
                     number: 1,
                     pending_message: None,
-                    ended: false
+                    ended: false,
+                    ended_now: false,
                 })
             ),
             _ => refund(&shared, 0),

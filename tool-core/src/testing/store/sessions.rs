@@ -131,7 +131,12 @@ pub async fn ending_session_is_over_at_the_next_turn(store: &impl StoreUnderTest
             session.passes(&TestCall::default()).await,
             "the turn goes on"
         );
-        assert_eq!(session.next_turn().await, None);
+        let other = self::session(store, mode).await;
+        let turn = session.turn().await;
+        assert!(turn.ended && turn.ended_now, "{turn:?}");
+        for again in [session.turn().await, other.turn().await] {
+            assert!(again.ended && !again.ended_now, "{again:?}");
+        }
         session.assert_over().await;
         assert_eq!(store.handle().await.sessions().await, Ok(0));
     }
