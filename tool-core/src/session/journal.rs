@@ -135,7 +135,8 @@ pub trait Journal: Send + Sync + 'static {
     /// session, and one that another process has replaced.
     ///
     /// The response is as the model gets it: the hooks have seen it, its cost is charged, and its intents are carried out. A call
-    /// of a process that was killed before is `UNKNOWN`.
+    /// of a process that was killed before is `UNKNOWN`. So is one whose future was dropped while it ran, unless it is harmless: the
+    /// end of a harmless one is not recorded.
     ///
     /// An error is logged. The call has run, and the model gets its response.
     fn finished(

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tool_core::call::{Answer, Question, ResultForm};
 use tool_core::session::{
     Decision, HookedCall, Journal, JournalEntry, JournalError, JournalStart, MemoryStore, Message,
-    PendingCall, RecoveredCall, StateChange, decision_begun_note,
+    PendingCall, PlainSteps, RecoveredCall, StateChange, decision_begun_note,
 };
 use tool_core::{
     Content, ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolError,
@@ -520,6 +520,29 @@ async fn call_that_waits_for_its_user_is_still_running() {
     assert!(answer(running).await.is_ok());
 }
 
+// R-Q3
+#[tokio::test(start_paused = true)]
+async fn step_counts_the_time_for_questions_once() {
+    let bank = Bank::default();
+    let runtime = Runtime::builder(tools![bank.clone()])
+        .journal(bank.paper.clone())
+        .on_question(async |_: Question| Ok(Answer::Accepted(json!({"answer": true}))));
+    let runtime = runtime.build().expect("a runtime");
+    let session = runtime.session("s-1", Mode::Text).await;
+    let session = session.expect("a session");
+    let call = ToolCall::new("c1", "pay_if_agreed", "{}");
+    let response = session.call_in_step(&PlainSteps::new(), call).await;
+    assert!(response.is_ok(), "{response}");
+
+    let limits = bank.paper.entries();
+    let limits: Vec<_> = limits.iter().map(|entry| entry.time_limit_ms).collect();
+    let [step, call] = limits[..] else {
+        panic!("two entries: {limits:?}")
+    };
+    // The limit of the tool once more, and a minute.
+    assert_eq!(step - call, 90_000);
+}
+
 // R-B4
 #[tokio::test(start_paused = true)]
 async fn journal_records_nested_calls_under_their_ids() {
@@ -712,6 +735,50 @@ async fn lost_call_that_another_process_runs_is_not_answered() {
     let refused = other.answer_lost(&call).await.expect_err("it runs");
     assert_eq!(refused.kind(), ErrorKind::Conflict);
     running.abort();
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn dropped_call_has_ended_for_other_processes() {
+    let bank = Bank::default();
+    let journal = SharedJournal::default();
+    let one = process_of(journal.same_process(), &bank).await;
+    let other = process_of(journal.another_process(), &bank).await;
+    let running = begin(&one, "c1", "pay_slowly", "{}").await;
+    running.abort();
+    ms(1).await;
+    let call = ToolCall::new("c1", "pay_slowly", "{}");
+    let unknown = other.answer_lost(&call).await.expect("it has ended");
+    assert_eq!(kind(&unknown), Some(ErrorKind::Unknown), "{unknown}");
+    assert!(!one.cancel("c1"));
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn dropped_call_is_not_the_end_of_a_later_one() {
+    let bank = Bank::default();
+    let session = process(&bank).await;
+    let running = session.call(ToolCall::new("c1", "pay_slowly", "{}"));
+    let dropped = tokio::time::timeout(Duration::from_millis(1), running).await;
+    assert!(dropped.is_err());
+    let again = pay(&session, "c1", 5).await;
+    assert_eq!(kind(&again), Some(ErrorKind::Conflict), "{again}");
+    ms(1).await;
+    assert!(pay(&session, "c1", 5).await.is_ok());
+    assert!(pay(&process(&bank).await, "c1", 5).await.is_ok());
+    assert_eq!(bank.ran.get(), 2);
+}
+
+// R-E3
+#[tokio::test(start_paused = true)]
+async fn harmless_call_that_was_dropped_has_no_end() {
+    let bank = Bank::default();
+    let session = process(&bank).await;
+    let running = begin(&session, "c1", "balance", "{}").await;
+    running.abort();
+    ms(1).await;
+    let asked = bank.paper.asked();
+    assert_eq!(asked, ["recover s-1", "started c1"]);
 }
 
 // R-E3

@@ -4,7 +4,9 @@ use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{DynJournal, JournalEntry, JournalStart};
-use crate::session::pipeline::governed_call::{canonical_sent_arguments, longest_run};
+use crate::session::pipeline::governed_call::{
+    canonical_sent_arguments, question_time, time_limit,
+};
 use crate::session::pipeline::journal::recovered_end;
 use crate::session::unmade_calls::lost_call;
 use crate::time::whole_milliseconds;
@@ -54,7 +56,11 @@ async fn begin(
     tool: &FunctionTool,
     call: &ToolCall,
 ) -> Result<JournalEntry, ToolError> {
-    let limit = longest_run(session.policy(), tool, call, &session.base);
+    let policy = session.policy();
+    let limit = time_limit(policy, tool)
+        .saturating_mul(2)
+        .saturating_add(question_time(policy, tool, call, &session.base))
+        .saturating_add(MARGIN);
     let mut entry = JournalEntry {
         session: session.journal_key().into_owned(),
         call_id: format!("step {}", call.id()),
@@ -65,7 +71,7 @@ async fn begin(
         started_at: Timestamp(jiff::Timestamp::now()),
         // The entry of the call itself tells whether it had an effect.
         harmless: true,
-        time_limit_ms: whole_milliseconds(limit.saturating_mul(2).saturating_add(MARGIN)),
+        time_limit_ms: whole_milliseconds(limit),
         replaces: None,
         approval: None,
         seal: None,

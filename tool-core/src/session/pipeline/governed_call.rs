@@ -360,13 +360,22 @@ pub(crate) fn longest_run(
     call: &ToolCall,
     ctx: &RunContext,
 ) -> Duration {
-    let limit = time_limit(policy, tool);
+    time_limit(policy, tool).saturating_add(question_time(policy, tool, call, ctx))
+}
+
+/// Returns the longest time for which a call of the tool waits for its user.
+pub(crate) fn question_time(
+    policy: &Policy,
+    tool: &FunctionTool,
+    call: &ToolCall,
+    ctx: &RunContext,
+) -> Duration {
     let has_handlers = ctx.host_handlers().is_some() || call.asker().is_some();
     if !tool.definition().compiled.uses_context || !has_handlers {
-        return limit;
+        return Duration::ZERO;
     }
     let questions = policy.questions;
-    limit.saturating_add(questions.timeout.saturating_mul(questions.call))
+    questions.timeout.saturating_mul(questions.call)
 }
 
 /// Returns the error of a call in a session that is over.

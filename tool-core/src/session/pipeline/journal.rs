@@ -9,8 +9,10 @@ use crate::session::journal_response::bounded;
 use crate::session::lost_work::{lost_work, untrusted_work};
 use crate::session::pipeline::governed_call::{GovernedCall, idempotency_key, longest_run};
 use crate::session::store::handle::within;
+use crate::session::unmade_calls::lost_call;
 use crate::time::whole_milliseconds;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 
 /// Number of attempts to replace what other processes have recorded under a call's id. Each fails
 /// only if yet another process was faster.
@@ -44,7 +46,7 @@ pub(crate) async fn record_start(
         entry.replaces = replaced_by(call);
         match journal.started(&entry).await {
             Ok(JournalStart::Recorded) => {
-                claim.entry_seal = entry.seal;
+                claim.entry = Some(Box::new(entry));
                 return Ok(Some(claim));
             }
             Ok(JournalStart::Running) => return Err(Box::new(runs_elsewhere(call))),
@@ -148,31 +150,48 @@ fn running_elsewhere(call: &GovernedCall<'_>) -> ToolError {
 /// recorded here is all that a later process knows of the call.
 pub(crate) async fn record_end(
     call: &GovernedCall<'_>,
-    claim: JournalClaim,
+    mut claim: JournalClaim,
     response: &ToolResponse,
 ) {
-    let Some(journal) = &call.session.runtime.journal else {
-        return;
-    };
+    let text = text_of_end(call.session, claim.entry.as_deref(), response);
+    let text = claim.end.insert(text);
+    record_text(call.session, call.request.id(), text).await;
+    claim.entry = None;
+}
+
+/// Returns the response to a call as the journal keeps it.
+fn text_of_end(
+    session: &SessionInner,
+    entry: Option<&JournalEntry>,
+    response: &ToolResponse,
+) -> String {
     let text = response.to_stored_json();
     let text = bounded(&text).into_owned();
-    let sealer = &call.session.runtime.journal_sealer;
-    let text = sealer.seal_response(claim.entry_seal.as_deref(), text);
+    let entry_seal = entry.and_then(|entry| entry.seal.as_deref());
+    let sealer = &session.runtime.journal_sealer;
+    sealer.seal_response(entry_seal, text)
+}
 
-    let session = call.session.journal_key();
-    let finished = journal.finished(&session, call.request.id(), &text);
-    if let Err(error) = within(call.policy.store_deadline, finished, JournalError::timeout).await {
+async fn record_text(session: &SessionInner, call_id: &str, text: &str) {
+    let Some(journal) = &session.runtime.journal else {
+        return;
+    };
+    let key = session.journal_key();
+    let finished = journal.finished(&key, call_id, text);
+    let deadline = session.policy().store_deadline;
+    if let Err(error) = within(deadline, finished, JournalError::timeout).await {
         tracing::error!(%error, "failed to record the end of a call in the journal");
     }
 }
 
-/// Reserves the id of a recorded call while it runs: of two calls with one id, the journal could
-/// not tell which has ended.
+/// The claim of a call that runs. If the call is dropped, other processes would take it for a running
+/// one until its time limit, so the journal is told of its end.
 pub(crate) struct JournalClaim {
-    session: Arc<SessionInner>,
-    id: Arc<str>,
-    /// The seal of the call's entry.
-    entry_seal: Option<String>,
+    id: Arc<ReservedId>,
+    /// The entry of the call, until its end is recorded.
+    entry: Option<Box<JournalEntry>>,
+    /// The response that is being recorded.
+    end: Option<String>,
 }
 
 impl JournalClaim {
@@ -182,15 +201,50 @@ impl JournalClaim {
             let message = "a call with the same id is still running; give each call its own id";
             return Err(ToolError::conflict(message));
         }
+        let session = Arc::clone(call.session);
         Ok(Self {
-            session: Arc::clone(call.session),
-            id,
-            entry_seal: None,
+            id: Arc::new(ReservedId { session, id }),
+            entry: None,
+            end: None,
         })
     }
 }
 
 impl Drop for JournalClaim {
+    fn drop(&mut self) {
+        let Some(entry) = self.entry.take() else {
+            return;
+        };
+        let end = self.end.take();
+        // A harmless call may run again, so it gets no answer.
+        if entry.harmless && end.is_none() {
+            return;
+        }
+        let Ok(runtime) = Handle::try_current() else {
+            return;
+        };
+        // The id stays reserved until the end is recorded, which would otherwise be that of a later
+        // call with the id.
+        let id = Arc::clone(&self.id);
+        runtime.spawn(async move {
+            let session = &id.session;
+            let text = end.unwrap_or_else(|| {
+                let call = ToolCall::new(&*entry.call_id, &*entry.tool, &*entry.arguments);
+                text_of_end(session, Some(&entry), &lost_call(session, &call))
+            });
+            record_text(session, &entry.call_id, &text).await;
+        });
+    }
+}
+
+/// Reserves the id of a recorded call while it runs: of two calls with one id, the journal could
+/// not tell which has ended.
+struct ReservedId {
+    session: Arc<SessionInner>,
+    id: Arc<str>,
+}
+
+impl Drop for ReservedId {
     fn drop(&mut self) {
         self.session.rare().journaled.lock().remove(&self.id);
     }
