@@ -30,7 +30,7 @@ pub(crate) async fn earlier_background_ends(
             continue;
         }
         let response = match earlier_end(session, &call).await {
-            EarlierEnd::Open => continue,
+            EarlierEnd::Open | EarlierEnd::Unreadable => continue,
             EarlierEnd::Response(response) => *response,
             EarlierEnd::Lost => {
                 let lost = lost_background_call(session, &call);

@@ -1,5 +1,6 @@
 //! The knowledge of a session about the calls that other processes have recorded in the journal.
 
+use crate::call::ToolCall;
 use crate::session::journal::RecoveredCall;
 use std::collections::HashMap;
 
@@ -10,6 +11,16 @@ pub(crate) struct EarlierCalls {
     /// By call id, the number of the call that was answered. A further call with the id runs, and
     /// replaces it.
     answered: HashMap<String, u64>,
+}
+
+/// What a session knows of a call from the list that it has read when it was opened.
+pub(crate) enum Listed {
+    /// The list has the call.
+    Unanswered(Box<RecoveredCall>),
+    /// The list had a call with the id, which was answered.
+    Answered,
+    /// The list never had the call.
+    No,
 }
 
 impl EarlierCalls {
@@ -40,6 +51,21 @@ impl EarlierCalls {
     pub(crate) fn has(&self, call_id: &str, is_it: impl Fn(&RecoveredCall) -> bool) -> bool {
         let mut calls = self.unanswered.iter();
         calls.any(|call| call.entry.call_id == call_id && is_it(call))
+    }
+
+    /// Returns what the list says of a call, and leaves it there.
+    pub(crate) fn listed(&self, call: &ToolCall) -> Listed {
+        let is_it = |listed: &&RecoveredCall| {
+            listed.entry.call_id == call.id() && listed.entry.tool == call.name()
+        };
+        if let Some(found) = self.unanswered.iter().rfind(is_it) {
+            return Listed::Unanswered(Box::new(found.clone()));
+        }
+        if self.answered.contains_key(call.id()) {
+            Listed::Answered
+        } else {
+            Listed::No
+        }
     }
 
     /// Notes that a call was answered which may be among the unanswered ones.

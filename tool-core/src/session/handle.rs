@@ -29,7 +29,7 @@ use crate::session::reply::Reply;
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::{StoreError, TurnReport};
 use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError, typed_reply};
-use crate::session::unmade_calls::{lost_call, may_be_running, refused_step};
+use crate::session::unmade_calls::{lost_call, may_be_running, refused_step, unreadable_end};
 use crate::session::updates::{BackgroundAnswer, CallUpdate};
 use crate::session::user_message::UserMessage;
 use crate::time::CallInstant;
@@ -195,11 +195,12 @@ impl Session {
     /// # Errors
     ///
     /// `CONFLICT` if this process or another one may still be running the call, or if the journal
-    /// cannot be read. A process that was killed counts as running until its lease in the journal
+    /// cannot be read, which the message says. A process that was killed counts as running until its lease in the journal
     /// ends.
     pub async fn answer_lost(&self, call: &ToolCall) -> Result<ToolResponse, ToolError> {
         let response = match earlier_end(&self.0, call).await {
             EarlierEnd::Open => return Err(may_be_running(call)),
+            EarlierEnd::Unreadable => return Err(unreadable_end(call)),
             EarlierEnd::Response(response) => *response,
             EarlierEnd::Lost => lost_call(&self.0, call),
         };

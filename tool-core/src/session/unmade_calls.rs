@@ -71,6 +71,16 @@ pub(crate) fn may_be_running(call: &ToolCall) -> ToolError {
     ))
 }
 
+/// Returns the error of a call that cannot be answered, because the journal cannot be read.
+pub(crate) fn unreadable_end(call: &ToolCall) -> ToolError {
+    let id = call.id().escape_debug();
+    let name = call.name().escape_debug();
+    ToolError::conflict(format!(
+        "the journal cannot be read, so it is not known whether the call `{id}` of `{name}` has ended; open the conversation again \
+         later"
+    ))
+}
+
 /// Returns the response to a call that went on in the background, and whose end no process knows.
 pub(crate) fn lost_background_call(session: &SessionInner, call: &ToolCall) -> ToolResponse {
     let harmless = is_harmless(session, call);

@@ -813,6 +813,37 @@ async fn lost_call_is_answered_once() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn lost_calls_are_answered_from_one_list() {
+    let bank = Bank::default();
+    pay(&process(&bank).await, "c1", 5).await;
+    let session = process(&bank).await;
+    let answers = async |id: &str| {
+        let call = ToolCall::new(id, "pay", json!({"amount": 5}));
+        let answer = session.answer_lost(&call).await;
+        answer.expect("it has ended").is_ok()
+    };
+    assert!(!answers("c0").await && answers("c1").await && !answers("c2").await);
+    let asked = bank.paper.asked();
+    let lists = asked.iter().filter(|asked| *asked == "recover s-1").count();
+    assert_eq!(lists, 2, "one for each process: {asked:?}");
+    assert!(answers("c1").await, "once more");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lost_call_of_an_unreadable_journal_says_so() {
+    let bank = Bank::default();
+    pay(&process(&bank).await, "c1", 5).await;
+    let session = process(&bank).await;
+    session.forget_lost();
+    bank.paper.tear();
+    let call = ToolCall::new("c1", "pay", json!({"amount": 5}));
+    let error = session.answer_lost(&call).await.expect_err("unreadable");
+    assert_eq!(error.kind(), ErrorKind::Conflict);
+    let message = error.message();
+    assert!(message.contains("the journal cannot be read"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn id_of_a_forgotten_call_runs_again() {
     let bank = Bank::default();
     pay(&process(&bank).await, "c1", 5).await;

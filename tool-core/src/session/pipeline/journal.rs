@@ -3,6 +3,7 @@
 
 use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
+use crate::session::earlier_calls::Listed;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{JournalEntry, JournalError, JournalStart, RecoveredCall};
 use crate::session::journal_response::bounded;
@@ -319,8 +320,10 @@ pub(crate) fn recovered_end(session: &SessionInner, call: &ToolCall) -> Option<T
 
 /// The end of a call that was begun before, as far as it is recorded.
 pub(crate) enum EarlierEnd {
-    /// This process or another one may run the call still, or the journal cannot say.
+    /// This process or another one may run the call still.
     Open,
+    /// The journal cannot be read.
+    Unreadable,
     /// The end was recorded.
     Response(Box<ToolResponse>),
     /// The end was not recorded.
@@ -344,12 +347,20 @@ pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> Earl
         Ok(Some(JournalStart::Known(found))) => Ok(Some(*found)),
         // A journal of one process knows the calls of earlier ones only as a list.
         Ok(Some(JournalStart::Recorded) | None) => {
-            let recover = journal.recover(&key);
-            let calls = within(deadline, recover, JournalError::timeout).await;
-            let is_it = |found: &RecoveredCall| {
-                found.entry.call_id == call.id() && found.entry.tool == call.name()
-            };
-            calls.map(|calls| calls.into_iter().rfind(is_it))
+            let rare = session.rare.get();
+            let listed = rare.map_or(Listed::No, |rare| rare.earlier.lock().listed(call));
+            match listed {
+                Listed::Unanswered(found) => Ok(Some(*found)),
+                Listed::No => Ok(None),
+                Listed::Answered => {
+                    let recover = journal.recover(&key);
+                    let calls = within(deadline, recover, JournalError::timeout).await;
+                    let is_it = |found: &RecoveredCall| {
+                        found.entry.call_id == call.id() && found.entry.tool == call.name()
+                    };
+                    calls.map(|calls| calls.into_iter().rfind(is_it))
+                }
+            }
         }
         Err(error) => Err(error),
     };
@@ -364,7 +375,7 @@ pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> Earl
         Ok(_) => EarlierEnd::Lost,
         Err(error) => {
             tracing::error!(%error, "failed to look an earlier call up in the journal");
-            EarlierEnd::Open
+            EarlierEnd::Unreadable
         }
     }
 }
