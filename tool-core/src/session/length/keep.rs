@@ -71,6 +71,8 @@ const UNKNOWN_WINDOW: u64 = 128_000;
 const TOKENS_OF_WORD: u64 = 3;
 /// The tokens of the note that a summary is in.
 const TOKENS_AROUND_SUMMARY: u64 = 60;
+/// The tokens that a summary may have under any limit: about a sentence.
+const TOKENS_OF_SHORTEST_SUMMARY: u64 = 30;
 
 impl Keep {
     fn new(limit: KeepLimit, down_to: f64) -> Self {
@@ -161,7 +163,8 @@ impl Keep {
     }
 
     /// Sets the number of words that a summary should have at most. Defaults to 400. A limit of
-    /// tokens keeps 3 of them free for each word, and a summary that takes more is cut.
+    /// tokens keeps 3 of them free for each word, but at most half of what the conversation is
+    /// shortened to. A summary that takes more is cut.
     pub fn summary_words(self, words: u32) -> Self {
         Self {
             summary_words: words,
@@ -194,13 +197,41 @@ impl Keep {
         if !self.has_summary {
             return 0;
         }
-        TOKENS_AROUND_SUMMARY + u64::from(self.summary_words) * TOKENS_OF_WORD
+        let tokens = TOKENS_AROUND_SUMMARY + self.wanted_tokens();
+        match self.max_tokens() {
+            // Messages need room under a small limit, too.
+            Some(max) => tokens.min(self.target_tokens(max) / 2),
+            None => tokens,
+        }
+    }
+
+    /// Returns the tokens that the text of a summary may have.
+    fn summary_text_tokens(&self) -> u64 {
+        let tokens = self.summary_tokens().saturating_sub(TOKENS_AROUND_SUMMARY);
+        tokens.max(TOKENS_OF_SHORTEST_SUMMARY.min(self.wanted_tokens()))
+    }
+
+    /// Returns the tokens that are free for the text of a summary, if the limit has room for them.
+    fn wanted_tokens(&self) -> u64 {
+        u64::from(self.summary_words) * TOKENS_OF_WORD
+    }
+
+    /// Returns the words that the model may use which sums up.
+    pub(crate) fn max_summary_words(&self) -> u64 {
+        self.summary_text_tokens() / TOKENS_OF_WORD
     }
 
     /// Returns the characters that a summary may have. A token is estimated to be four.
     pub(crate) fn summary_chars(&self) -> usize {
-        let chars = u64::from(self.summary_words) * TOKENS_OF_WORD * 4;
+        let chars = self.summary_text_tokens() * 4;
         usize::try_from(chars).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the tokens to which the history is shortened under a limit of tokens.
+    pub(crate) fn target_tokens(&self, max: u64) -> u64 {
+        let measured = self.measured.as_ref();
+        let besides = measured.map_or(0, |measured| measured.besides.min(measured.total));
+        part_of(max, self.down_to).saturating_sub(besides)
     }
 
     /// Returns the size of the context, or the one that is assumed.

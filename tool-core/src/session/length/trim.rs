@@ -83,8 +83,9 @@ fn plan(history: &History, keep: &Keep, outline: &Outline, scale: TokenScale) ->
     if total <= max {
         return all;
     }
-    let room = scale.besides.saturating_add(keep.summary_tokens());
-    let target = part_of(max, keep.down_to).saturating_sub(room);
+    let target = keep
+        .target_tokens(max)
+        .saturating_sub(keep.summary_tokens());
     let amounts = messages.iter().map(|message| scale.tokens_in(message));
     outline.longest_within(keep, target, &amounts.collect())
 }

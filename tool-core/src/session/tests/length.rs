@@ -435,6 +435,32 @@ fn a_limit_of_tokens_counts_the_summary() {
 }
 
 #[test]
+fn a_small_limit_of_tokens_has_room_for_messages() {
+    let mut long = turns(400);
+    let keep = Keep::tokens(1_000);
+    let before = long.estimated_tokens();
+    assert!(before > 1_000, "{before}");
+    let mut model = ScriptedModel::new().says("word ".repeat(400));
+    let shortened = finished(long.compact(&mut model, &keep)).expect("sums up");
+
+    let left = long.estimated_tokens();
+    assert!((900..=1_000).contains(&left), "{left}");
+    let summary = shortened.summary.expect("a summary");
+    assert_eq!(summary.chars().count(), (500 - 60) * 4);
+    let request = &model.requests()[0];
+    assert!(request.instructions.contains("at most 146 words"));
+}
+
+#[test]
+fn a_tiny_limit_of_tokens_has_a_summary() {
+    let mut long = turns(100);
+    let mut model = ScriptedModel::new().says("word ".repeat(400));
+    let shortened = finished(long.compact(&mut model, &Keep::tokens(10))).expect("sums up");
+    let summary = shortened.summary.expect("a summary");
+    assert_eq!(summary.chars().count(), 120);
+}
+
+#[test]
 fn a_summary_that_is_too_long_is_cut() {
     let mut long = turns(15);
     let mut model = ScriptedModel::new().says("word ".repeat(10_000));
