@@ -188,6 +188,27 @@ fn tool_error(error: &HistoryStoreError) -> ToolError {
         HistoryStoreError::Store(error) => {
             ToolError::transient(format!("the conversation could not be stored: {error}"))
         }
-        error => ToolError::permanent(format!("the conversation could not be stored: {error}")),
+        // The messages would fail each time that they are stored again.
+        error => ToolError::permanent(format!(
+            "the conversation could not be stored: {error}; open the conversation again"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_that_cannot_be_stored_asks_to_open_again() {
+        let error = tool_error(&HistoryStoreError::InvalidMessage {
+            conversation: "chat-42".to_owned(),
+            problem: "expected a text".to_owned(),
+        });
+        let message = error.message();
+        assert!(
+            message.ends_with("open the conversation again"),
+            "{message}"
+        );
     }
 }
