@@ -13,7 +13,7 @@ pub(crate) struct EarlierCalls {
     answered: HashMap<String, u64>,
 }
 
-/// What a session knows of a call from the list that it has read when it was opened.
+/// The knowledge of a session about a call, from the list that it has read when it was opened.
 pub(crate) enum Listed {
     /// The list has the call.
     Unanswered(Box<RecoveredCall>),

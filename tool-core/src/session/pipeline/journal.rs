@@ -186,7 +186,7 @@ async fn record_text(session: &SessionInner, call_id: &str, text: &str) {
 }
 
 /// The claim of a call that runs. If the call is dropped, other processes would take it for a running
-/// one until its time limit, so the journal is told of its end.
+/// one until its time limit, so the journal learns its end.
 pub(crate) struct JournalClaim {
     id: Arc<ReservedId>,
     /// The entry of the call, until its end is recorded.
