@@ -17,6 +17,7 @@
 //! - Pieces of calls (`partialArgs`) belong to the open call with their id, or else to the one
 //!   whose piece came last. A text within arguments needs its end, a piece without `willContinue`.
 
+pub(crate) mod generation;
 pub(crate) mod parts;
 pub(crate) mod pieces;
 pub(crate) mod read;
@@ -29,6 +30,7 @@ pub(crate) mod write;
 mod tests;
 
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE};
+use crate::gemini::generation::generation_of;
 use crate::gemini::read::GeminiReader;
 use crate::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
 use crate::part_form::has_form;
@@ -233,12 +235,6 @@ fn structured_output(model: &str) -> StructuredOutput {
     } else {
         StructuredOutput::WithoutTools
     }
-}
-
-/// Returns the generation of a model: 2 for `gemini-2.5-flash`. `None` if its name does not tell.
-pub(crate) fn generation_of(model: &str) -> Option<u32> {
-    let (_, rest) = model.split_once("gemini-")?;
-    rest.split(['.', '-']).next()?.parse().ok()
 }
 
 /// A request with both kinds of tools has to ask for the calls that the provider answers itself.

@@ -3,7 +3,7 @@
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts};
 use crate::codec::{CallIds, ToolAnswer};
 use crate::declared_tool::{DeclaredTool, ObjectText};
-use crate::gemini::generation_of;
+use crate::gemini::generation::generation_of;
 use crate::hosts::Host;
 use crate::message_parts::{MediaPart, MediaSource, MessagePart, read_result_part};
 use crate::part_form::{PartForm, write_media};
