@@ -7,13 +7,18 @@ use std::collections::HashMap;
 use std::env;
 use std::error::Error;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, OnceCell, OwnedMutexGuard};
-use tool_adapters::agent::AgentLoop;
+use tool_adapters::agent::{AgentLoop, OpenAgentError};
 use tool_adapters::stores::SqliteStore;
 use tool_core::session::{Message, StoreError, is_note};
 use tool_core::{Mode, Policy, Runtime, ToolContext};
 
 const INSTRUCTIONS: &str = "You are the host of a restaurant. Answer in one or two sentences.";
+
+/// The time for which a request waits for a conversation to open, and the pause between two attempts.
+const OPEN_LIMIT: Duration = Duration::from_secs(15);
+const OPEN_PAUSE: Duration = Duration::from_millis(500);
 
 type Failure = Box<dyn Error + Send + Sync>;
 pub(crate) type Agent = AgentLoop<ChatModel>;
@@ -69,8 +74,22 @@ impl Conversations {
         Ok(Arc::clone(agent).lock_owned().await)
     }
 
-    /// Opens the conversation of a user where it was left, perhaps by another process.
+    /// Opens the conversation of a user where it was left, perhaps by another process. A process that was killed in a call
+    /// counts as running it for some seconds, for which the user waits.
     async fn open(&self, user: &str) -> Result<Agent, Failure> {
+        let limit = Instant::now() + OPEN_LIMIT;
+        loop {
+            match self.open_once(user).await {
+                Err(OpenAgentError::Running(_)) if Instant::now() < limit => {
+                    tokio::time::sleep(OPEN_PAUSE).await;
+                }
+                Err(error) => return Err(error.into()),
+                Ok(agent) => return Ok(agent),
+            }
+        }
+    }
+
+    async fn open_once(&self, user: &str) -> Result<Agent, OpenAgentError> {
         let runtime = self.runtime.clone();
         let id = format!("chat-{user}");
         let principal = principal(user);
