@@ -328,7 +328,7 @@ async fn slow_host_loses_no_call_and_no_connection() {
         let model = wire
             .model(&server)
             .event_bytes(10_000)
-            .heartbeat(Duration::from_millis(150));
+            .heartbeat(Duration::from_millis(400));
         let mut talk = talk_under(Policy::text(), model, History::new()).await;
         let (mut peer, _) = wire.accept(&server).await;
         // More than the buffers of both sockets hold, so that the server has to wait.
@@ -341,7 +341,7 @@ async fn slow_host_loses_no_call_and_no_connection() {
             while peer.receive().await.to_string().contains("session.update") {}
             peer
         });
-        tokio::time::sleep(Duration::from_millis(500)).await;
+        tokio::time::sleep(Duration::from_millis(1_000)).await;
         assert_eq!(
             (talk.desk.runs(), serve.is_finished()),
             (0, false),
