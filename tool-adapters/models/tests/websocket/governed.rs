@@ -341,7 +341,7 @@ async fn slow_host_loses_no_call_and_no_connection() {
             while peer.receive().await.to_string().contains("session.update") {}
             peer
         });
-        tokio::time::sleep(Duration::from_millis(1_000)).await;
+        tokio::time::sleep(Duration::from_secs(1)).await;
         assert_eq!(
             (talk.desk.runs(), serve.is_finished()),
             (0, false),
