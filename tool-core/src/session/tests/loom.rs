@@ -6,7 +6,7 @@ use crate::arguments::fingerprint::Fingerprint;
 use crate::call::context::CallContext;
 use crate::call::{Mode, RunContext};
 use crate::session::caps::{CapScope, Spending, SpendingCaps};
-use crate::session::running::{RunningCall, RunningCalls};
+use crate::session::running::{Interruptions, RunningCall, RunningCalls};
 use crate::session::store::{
     Admission, BudgetLimit, Charge, MemoryRecord, MemoryStore, OpenRequest, Refusal, SessionRecord,
     SessionStore, Settlement, Verdict,
@@ -296,7 +296,7 @@ fn admits_no_call_after_the_session_has_ended() {
         let shared = Arc::clone(&record);
         race(3, move |number| match number {
             0 => {
-                assert_eq!(now(shared.end()), Ok(()));
+                assert_eq!(now(shared.end()), Ok(true));
                 assert_eq!(admit(&shared, 9, "after the end"), Verdict::Inactive);
             }
             number => assert!(!matches!(
@@ -330,7 +330,7 @@ fn the_end_of_a_session_leaves_its_successor_open() {
         let shared = Arc::clone(&store);
         let opened = race(2, move |number| match number {
             0 => {
-                assert_eq!(now(ended.end()), Ok(()));
+                assert_eq!(now(ended.end()), Ok(true));
                 None
             }
             _ => Some(open(&shared)),
@@ -439,7 +439,7 @@ fn one_of_two_racing_duplicates_runs() {
             let claim = running.claim(
                 RunningCall::new(&number.to_string().into(), &tool, None, Some(7), None),
                 false,
-                0,
+                Interruptions::default(),
             );
             claim.map(std::mem::forget).is_ok()
         });
