@@ -23,8 +23,8 @@ use std::sync::LazyLock;
 /// absent parameter.
 pub(crate) struct EqualityRules {
     parameters: Vec<EqualityRule>,
-    /// The positions of the parameters by their names, where there are so many that a search
-    /// through all for each member of a call would take long. Those have no aliases.
+    /// The positions of the parameters by their names and aliases, where there are so many that a
+    /// search through all for each member of a call would take long.
     positions: Option<HashMap<String, usize>>,
 }
 
@@ -62,6 +62,23 @@ impl EqualityRule {
 }
 
 impl EqualityRules {
+    fn new(parameters: Vec<EqualityRule>) -> Self {
+        let index = || {
+            let mut positions = HashMap::new();
+            for (position, rule) in parameters.iter().enumerate() {
+                positions.insert(rule.name.clone(), position);
+                for alias in rule.aliases {
+                    positions.insert((*alias).to_owned(), position);
+                }
+            }
+            positions
+        };
+        Self {
+            positions: (parameters.len() > FEW).then(index),
+            parameters,
+        }
+    }
+
     /// Returns the rules of a signature. The schema holds the defaults of an instance and the
     /// computed ones as well.
     pub(crate) fn of_signature(parameters: &[Parameter], schema: &CanonicalSchema) -> Self {
@@ -100,19 +117,13 @@ impl EqualityRules {
                     }),
             );
         }
-        Self {
-            parameters: rules,
-            positions: None,
-        }
+        Self::new(rules)
     }
 
     /// Returns the rules of a schema given at run time, which may hold a default that it would not
     /// accept.
     pub(crate) fn of_schema(schema: &Value) -> Self {
-        let none = Self {
-            parameters: Vec::new(),
-            positions: None,
-        };
+        let none = Self::new(Vec::new());
         let declared = schema
             .get("properties")
             .and_then(Value::as_object)
@@ -141,13 +152,7 @@ impl EqualityRules {
                 .unwrap_or(false);
             is_accepted.then(|| EqualityRule::new(name, &[], false, Some(default.clone())))
         };
-        let parameters = properties.filter_map(rule).collect::<Vec<_>>();
-        let named = parameters.iter().enumerate();
-        let positions = named.map(|(position, rule)| (rule.name.clone(), position));
-        Self {
-            positions: (parameters.len() > FEW).then(|| positions.collect()),
-            parameters,
-        }
+        Self::new(properties.filter_map(rule).collect())
     }
 
     /// Returns the rule for a member of a call.

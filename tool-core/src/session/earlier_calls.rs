@@ -55,10 +55,8 @@ impl EarlierCalls {
 
     /// Returns what the list says of a call, and leaves it there.
     pub(crate) fn listed(&self, call: &ToolCall) -> Listed {
-        let is_it = |listed: &&RecoveredCall| {
-            listed.entry.call_id == call.id() && listed.entry.tool == call.name()
-        };
-        if let Some(found) = self.unanswered.iter().rfind(is_it) {
+        let mut unanswered = self.unanswered.iter();
+        if let Some(found) = unanswered.rfind(|listed| listed.is_of(call)) {
             return Listed::Unanswered(Box::new(found.clone()));
         }
         if self.answered.contains_key(call.id()) {

@@ -462,8 +462,7 @@ impl Session {
     /// call it at once, in any process, one of them gets the pending message.
     pub async fn next_turn(&self) -> Turn {
         let session = &self.0;
-        let was_asked_to_end = session.record.state().ending;
-        let was_closed = session.calls.is_closed();
+        let was_ending = session.record.state().ending || session.calls.is_closed();
         let turn = session.record.next_turn().await.unwrap_or_else(|error| {
             // The turn continues with its counters, so no call is admitted that was not allowed
             // before.
@@ -476,7 +475,7 @@ impl Session {
             }
         });
         if turn.ended {
-            if !was_asked_to_end && !was_closed {
+            if !was_ending {
                 session.rare().is_lost.store(true, Ordering::SeqCst);
             }
             session.close().await;

@@ -1,5 +1,6 @@
 //! The journal of calls, from which a restarted process learns what an earlier one had begun.
 
+use crate::call::ToolCall;
 use crate::schema::timestamp::Timestamp;
 use crate::trace::Redaction;
 use futures_util::future::BoxFuture;
@@ -232,6 +233,11 @@ pub struct RecoveredCall {
 }
 
 impl RecoveredCall {
+    /// Returns true if this is the call: it has its id and its tool.
+    pub(crate) fn is_of(&self, call: &ToolCall) -> bool {
+        self.entry.call_id == call.id() && self.entry.tool == call.name()
+    }
+
     /// Creates a call whose end is not recorded.
     pub fn new(entry: JournalEntry) -> Self {
         Self {

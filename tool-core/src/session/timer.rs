@@ -4,7 +4,7 @@ use crate::call::ToolError;
 use std::cell::Cell;
 use std::future::poll_fn;
 use std::panic::catch_unwind;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::{Handle, Id};
@@ -50,7 +50,7 @@ pub(crate) async fn at_most<T>(
     work: impl Future<Output = T>,
 ) -> Result<T, Elapsed> {
     let mut work = pin!(work);
-    if let Poll::Ready(done) = poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await {
+    if let Poll::Ready(done) = poll_once(work.as_mut()).await {
         return Ok(done);
     }
     if check().is_ok() {
@@ -58,6 +58,11 @@ pub(crate) async fn at_most<T>(
     } else {
         Ok(work.await)
     }
+}
+
+/// Looks once if work is done, which then needs neither a timer nor a runtime.
+pub(crate) async fn poll_once<F: Future>(mut work: Pin<&mut F>) -> Poll<F::Output> {
+    poll_fn(|cx| Poll::Ready(work.as_mut().poll(cx))).await
 }
 
 /// Checks that a call may wait.

@@ -355,10 +355,7 @@ pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> Earl
                 Listed::Answered => {
                     let recover = journal.recover(&key);
                     let calls = within(deadline, recover, JournalError::timeout).await;
-                    let is_it = |found: &RecoveredCall| {
-                        found.entry.call_id == call.id() && found.entry.tool == call.name()
-                    };
-                    calls.map(|calls| calls.into_iter().rfind(is_it))
+                    calls.map(|calls| calls.into_iter().rfind(|found| found.is_of(call)))
                 }
             }
         }

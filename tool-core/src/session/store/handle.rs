@@ -17,9 +17,9 @@ use crate::session::store::session_store::{
     StoreError, Verdict,
 };
 use crate::session::store::turn_report::TurnReport;
+use crate::session::timer::poll_once;
 use futures_util::future::BoxFuture;
 use std::any::Any;
-use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
@@ -129,8 +129,7 @@ pub(crate) async fn within<T, E>(
     timed_out: impl FnOnce() -> E,
 ) -> Result<T, E> {
     let mut operation = pin!(operation);
-    // A store that answers at once needs neither a timer nor a tokio runtime.
-    match poll_fn(|cx| Poll::Ready(operation.as_mut().poll(cx))).await {
+    match poll_once(operation.as_mut()).await {
         Poll::Ready(answer) => answer,
         Poll::Pending => timeout(deadline, operation)
             .await

@@ -5,6 +5,7 @@
     reason = "tools as their authors write them"
 )]
 
+use crate::arguments::equality::EqualityRules;
 use crate::arguments::fingerprint::Fingerprint;
 use crate::arguments::tests::equality::near_misses::untyped;
 use crate::call::context;
@@ -262,4 +263,15 @@ fn a_schema_given_at_run_time_fills_in_those_of_its_defaults_that_it_accepts() {
     assert!(equal(tool, "{}", r#"{"limit":10,"page":1.0}"#));
     assert!(!equal(tool, "{}", r#"{"cursor":null}"#));
     assert!(!equal(tool, "{}", r#"{"limit":null}"#));
+}
+
+#[test]
+fn a_tool_with_many_defaults_compares_each_by_its_name() {
+    let declared = (0..200).map(|number| (format!("p{number}"), json!({"default": number})));
+    let properties = declared.collect::<serde_json::Map<_, _>>();
+    let rules = EqualityRules::of_schema(&json!({"type": "object", "properties": properties}));
+    let hash = |text: &str| rules.hash("many", text).expect("an object");
+    assert_eq!(hash("{}"), hash(r#"{"p199": 199, "p0": 0}"#));
+    assert_ne!(hash("{}"), hash(r#"{"p199": 0}"#));
+    assert_eq!(hash(r#"{"p7": 1, "x": 2}"#), hash(r#"{"x": 2, "p7": 1}"#));
 }
