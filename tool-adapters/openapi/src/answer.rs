@@ -5,6 +5,7 @@ use crate::redact::Secrets;
 use reqwest::StatusCode;
 use reqwest::header;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::time::Duration;
 use tool_adapters_http::egress::{EgressError, EgressResponse};
 use tool_adapters_http::retry_after::requested_delay;
@@ -88,20 +89,22 @@ pub(crate) async fn convert_answer(
     Ok(secrets.redact(&text).into())
 }
 
-/// Returns the text of a body, if it is UTF-8 or of a western charset.
-fn readable_text(media_type: &str, body: &[u8]) -> Option<String> {
-    let is_readable = str::from_utf8(body).is_ok() || is_western(media_type);
-    is_readable.then(|| decode(media_type, body))
+/// Returns the text of a body without a byte order mark, if it is UTF-8, whatever the server says, or
+/// of a western charset.
+fn readable_text<'b>(media_type: &str, body: &'b [u8]) -> Option<Cow<'b, str>> {
+    match str::from_utf8(body) {
+        Ok(text) => Some(text.strip_prefix('\u{feff}').unwrap_or(text).into()),
+        Err(_) if is_western(media_type) => Some(body.iter().map(|byte| western(*byte)).collect()),
+        Err(_) => None,
+    }
 }
 
-/// Decodes a body by the `charset` of its media type, without a byte order mark. UTF-8 is the
-/// default, also where a server says otherwise of a body in UTF-8. What is invalid is replaced.
-fn decode(media_type: &str, body: &[u8]) -> String {
-    if is_western(media_type) && str::from_utf8(body).is_err() {
-        return body.iter().map(|byte| western(*byte)).collect();
-    }
-    let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
-    String::from_utf8_lossy(body).into_owned()
+/// Returns the text of a body. What is invalid is replaced.
+fn decode<'b>(media_type: &str, body: &'b [u8]) -> Cow<'b, str> {
+    readable_text(media_type, body).unwrap_or_else(|| {
+        let body = body.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(body);
+        String::from_utf8_lossy(body)
+    })
 }
 
 /// Returns true for a `charset` that browsers read as windows-1252.
@@ -158,7 +161,7 @@ async fn read_start(mut answer: EgressResponse, media_type: &str) -> String {
         // It ends within a character.
         body.truncate(error.valid_up_to());
     }
-    decode(media_type, &body)
+    decode(media_type, &body).into_owned()
 }
 
 /// Converts the status of an error.

@@ -152,6 +152,11 @@ pub(crate) fn is_late(response: &ToolResponse) -> bool {
         .is_some_and(|error| error.kind == ErrorKind::NotFound)
 }
 
+/// Returns true for the response to a decision that reached no call, not even a tool's own error.
+pub(crate) fn reached_no_call(response: &ToolResponse) -> bool {
+    is_late(response) && response.meta().tool().is_empty()
+}
+
 /// Keeps a call until its client repeats it.
 pub(crate) async fn keep(client: &ClientSession, digest: String, awaited: AwaitedCall) {
     if let Some(oldest) = client
@@ -236,7 +241,7 @@ pub(crate) async fn resume(
     }
     let action = answer.as_ref().ok().map(|answer| answer.action.clone());
     let response = deny(session, &token, action).await;
-    if is_late(&response) && response.meta().tool().is_empty() {
+    if reached_no_call(&response) {
         return Err(no_pending_call());
     }
     let result = CallToolResponse::Complete(complete(session, &pending.tool, &response).into());

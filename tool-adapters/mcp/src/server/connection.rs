@@ -595,7 +595,7 @@ impl Connection {
                 notify_list_changed(context).await;
             }
             confirm::deny_nested(&call.session, &response).await;
-            if is_approved && confirm::is_late(&response) && response.meta().tool().is_empty() {
+            if is_approved && confirm::reached_no_call(&response) {
                 // The call no longer waited when its user accepted.
                 return Ok(CallToolResponse::Complete(confirm::ended(&call.tool)));
             }
