@@ -489,7 +489,7 @@ impl Runtime {
     /// - Then the runtime's toolsets are closed, except those that are in use elsewhere.
     ///
     /// Choose a limit above the longest deadline of a call. It must end before the process is
-    /// killed: in Kubernetes, set `terminationGracePeriodSeconds` 10 s above it.
+    /// killed: in Kubernetes, set `terminationGracePeriodSeconds` 15 s above it.
     ///
     /// There is no way back: this runtime makes no calls any more. With sessions in memory nothing
     /// can go on with them, so call [`shutdown`](Self::shutdown) afterwards, or instead.

@@ -393,6 +393,10 @@ impl Server {
     /// Layers of the application run first, and [`principal`](Self::principal) sees the extensions
     /// that they set. Call this once: each router has its own sessions.
     ///
+    /// Every client may call, unless you have set [`bearer_token`](Self::bearer_token),
+    /// [`principal`](Self::principal) or `oauth`. Only [`bind`](Self::bind) refuses to serve other
+    /// machines without one of them. Set it before you call this.
+    ///
     /// ```
     /// # use tool_adapters::mcp::Server;
     /// fn app(server: &Server) -> axum::Router {
