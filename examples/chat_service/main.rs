@@ -1,7 +1,7 @@
 //! A chat service: a page, one conversation a user, streamed answers, and approvals by a second request.
 //!
-//! `cargo run --example chat_service` prints the address of the page and serves it. Without a key, a model that
-//! knows a few words answers. With `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` a real one does, and `CHAT_MODEL` names it.
+//! `cargo run --example chat_service --features chat_service` prints the address of the page and serves it. Without a key, a
+//! model that knows a few words answers. With `OPENAI_API_KEY` or `ANTHROPIC_API_KEY` a real one does, and `CHAT_MODEL` names it.
 //!
 //! Conversations are in memory. With `CHAT_DB`, the name of a file, they go on after a restart, in the middle of an answer too.
 //! With `CHAT_SIGNING_KEY`, 32 bytes, an approval also waits for the next process.
