@@ -14,7 +14,8 @@ import urllib.request
 
 import websocket
 
-SECONDS = 60
+# How long to wait for the browser. A busy machine may take minutes for a large page.
+SECONDS = 300
 
 # What an interaction is compared with: the work of laying out these plain rows.
 YARDSTICK_ROWS = 4_000
@@ -44,7 +45,7 @@ class Browser:
         self.profile = tempfile.mkdtemp(prefix="report-")
         flags = [
             "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-            "--disable-background-networking", "--disable-component-update", "--disable-sync", "--remote-allow-origins=*",
+            "--disable-background-networking", "--disable-renderer-backgrounding", "--disable-component-update", "--disable-sync", "--remote-allow-origins=*",
             "--force-color-profile=srgb", "--remote-debugging-port=0", f"--user-data-dir={self.profile}",
         ]
         self.process = subprocess.Popen([program, *flags, "about:blank"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
