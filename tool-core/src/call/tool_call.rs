@@ -2,6 +2,8 @@
 
 use crate::call::approval_reason::ApprovalReason;
 use crate::call::asker::{Asker, CallQuestions};
+#[cfg(feature = "tower")]
+use crate::call::context::SessionHandle;
 use crate::call::handlers::{HostHandlers, SharedHandlers, handler_setters};
 use crate::call::progress::{Progress, ProgressUpdate};
 use crate::json::nested::{is_nested_too_deep, unless_too_deep};
@@ -11,6 +13,8 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
+#[cfg(feature = "tower")]
+use std::sync::Weak;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +42,8 @@ pub struct ToolCall {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ToolCallOptions {
     session: Option<Arc<str>>,
+    #[cfg(feature = "tower")]
+    calling_session: Option<CallingSession>,
     /// The approval under which the call waited, once a person has approved it.
     approval: Option<CallApproval>,
     progress: Option<Progress>,
@@ -48,6 +54,21 @@ struct ToolCallOptions {
     /// True for a call that an engine makes again after a crash.
     is_step: bool,
 }
+
+/// The session whose call passes through layers. Calls that differ in it alone are equal.
+#[cfg(feature = "tower")]
+#[derive(Clone, Debug)]
+struct CallingSession(Weak<dyn SessionHandle>);
+
+#[cfg(feature = "tower")]
+impl PartialEq for CallingSession {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+#[cfg(feature = "tower")]
+impl Eq for CallingSession {}
 
 /// The token of a host that may cancel the call. Calls with different tokens are equal.
 #[derive(Clone, Debug)]
@@ -99,7 +120,12 @@ impl ToolCall {
     /// sessions as one `tower::Service`. The call acts for the session's principal, so the id must
     /// not be a client's word alone.
     pub fn in_session(mut self, id: impl Into<Arc<str>>) -> Self {
-        self.options.get_or_insert_default().session = Some(id.into());
+        let options = self.options.get_or_insert_default();
+        options.session = Some(id.into());
+        #[cfg(feature = "tower")]
+        {
+            options.calling_session = None;
+        }
         self
     }
 
@@ -289,9 +315,18 @@ impl ToolCall {
         self.options.as_ref().map_or(0, |options| options.depth)
     }
 
+    /// Sets the session whose call passes through layers.
     #[cfg(feature = "tower")]
-    pub(crate) fn shared_session(&self) -> Option<&Arc<str>> {
-        self.options.as_ref()?.session.as_ref()
+    pub(crate) fn called_in(mut self, session: Weak<dyn SessionHandle>) -> Self {
+        self.options.get_or_insert_default().calling_session = Some(CallingSession(session));
+        self
+    }
+
+    /// Returns the session whose call has passed through layers.
+    #[cfg(feature = "tower")]
+    pub(crate) fn calling_session(&self) -> Option<Arc<dyn SessionHandle>> {
+        let session = self.options.as_ref()?.calling_session.as_ref()?;
+        session.0.upgrade()
     }
 
     pub(crate) fn shared_id(&self) -> &Arc<str> {

@@ -137,29 +137,25 @@ impl RuntimeBuilder {
             .map(|policy| policy.blocking_threads)
             .max()
             .unwrap_or(1);
-        let inner = Arc::new_cyclic(|runtime: &Weak<RuntimeInner>| {
-            #[cfg(not(feature = "tower"))]
-            let _ = runtime;
-            RuntimeInner {
-                tools: RwLock::new(tools),
-                store: self.store,
-                journal: self.journal,
-                handlers: self.handlers,
-                hooks: self.hooks,
-                guards: self.guards,
-                #[cfg(feature = "tower")]
-                layers: LayerStack::new(self.layers, innermost_service(runtime.clone())),
-                journal_sealer: JournalSealer(self.signer.clone()),
-                signer: self.signer.unwrap_or_else(Signer::random),
-                sessions: Mutex::default(),
-                threads: ThreadPool::new(threads),
-                metrics,
-                circuits: Circuits::default(),
-                accounts: Mutex::default(),
-                approvals: ApprovalRequests::default(),
-                spare: Arc::default(),
-                drain: DrainSwitch::default(),
-            }
+        let inner = Arc::new(RuntimeInner {
+            tools: RwLock::new(tools),
+            store: self.store,
+            journal: self.journal,
+            handlers: self.handlers,
+            hooks: self.hooks,
+            guards: self.guards,
+            #[cfg(feature = "tower")]
+            layers: LayerStack::new(self.layers, innermost_service()),
+            journal_sealer: JournalSealer(self.signer.clone()),
+            signer: self.signer.unwrap_or_else(Signer::random),
+            sessions: Mutex::default(),
+            threads: ThreadPool::new(threads),
+            metrics,
+            circuits: Circuits::default(),
+            accounts: Mutex::default(),
+            approvals: ApprovalRequests::default(),
+            spare: Arc::default(),
+            drain: DrainSwitch::default(),
         });
         Ok(Runtime(inner))
     }
@@ -379,10 +375,9 @@ fn check_policies(policies: &Policies) -> Result<(), RegistryErrors> {
 
 /// Returns the service inside the layers.
 #[cfg(feature = "tower")]
-fn innermost_service(runtime: Weak<RuntimeInner>) -> CallService {
-    CallService::new(tower::service_fn(move |call: ToolCall| {
-        let runtime = runtime.upgrade();
-        async move { Ok(entry::call_from_layers(runtime, call).await) }
+fn innermost_service() -> CallService {
+    CallService::new(tower::service_fn(|call: ToolCall| async move {
+        Ok(entry::call_from_layers(call).await)
     }))
 }
 

@@ -6,7 +6,7 @@
     reason = "tools as their authors write them"
 )]
 
-use crate::support::{asked, call, kind, open, tools};
+use crate::support::{asked, call, kind, open, renew, tools};
 use crate::support_b::{Log, answer, begin};
 use serde_json::json;
 use std::time::Duration;
@@ -299,4 +299,28 @@ async fn shutdown_ends_sessions_and_answers_calls() {
     );
     assert_eq!(runtime.sessions().await, Ok(0));
     assert_eq!(mill.log.all(), ["100 begins"]);
+}
+
+// R-I4
+#[tokio::test(start_paused = true)]
+async fn call_over_an_earlier_handle_passes_the_layers() {
+    let builder = Runtime::builder(tools![Mill::default()]).layer(ConcurrencyLimitLayer::new(1));
+    let runtime = builder.build().expect("a runtime");
+    let earlier = open(&runtime, "s-1", Mode::Text).await;
+    let _renewed = renew(&runtime, "s-1", Mode::Text).await;
+    let response = earlier.call(grind("c1", 1)).await;
+    assert_eq!(response.data_json(), Some("1"), "{response}");
+}
+
+// R-I4
+#[tokio::test(start_paused = true)]
+async fn call_in_a_layer_runs_after_a_renewal() {
+    let builder = Runtime::builder(tools![Mill::default()]).layer(ConcurrencyLimitLayer::new(1));
+    let runtime = builder.build().expect("a runtime");
+    let earlier = open(&runtime, "s-1", Mode::Text).await;
+    let running = begin(&earlier, "c1", "grind", r#"{"millis":100}"#).await;
+    let waiting = begin(&earlier, "c2", "grind", r#"{"millis":1}"#).await;
+    let _renewed = renew(&runtime, "s-1", Mode::Text).await;
+    assert!(answer(running).await.is_ok());
+    assert_eq!(answer(waiting).await.data_json(), Some("1"));
 }

@@ -35,6 +35,12 @@ pub(crate) async fn open(runtime: &Runtime, id: &str, mode: Mode) -> Session {
     runtime.session(id, mode).await.expect("a session")
 }
 
+/// Opens a session that is open already anew, with the current tools.
+pub(crate) async fn renew(runtime: &Runtime, id: &str, mode: Mode) -> Session {
+    let renewed = runtime.session(id, mode).renewed();
+    renewed.await.expect("the same session")
+}
+
 /// Makes a call under a unique id.
 pub(crate) async fn call(session: &Session, tool: &str, arguments: Value) -> ToolResponse {
     session.call(asked(tool, arguments)).await

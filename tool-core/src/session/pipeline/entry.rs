@@ -2,8 +2,6 @@
 //! log lines. Most calls need none of them.
 
 use crate::call::{ToolCall, ToolResponse};
-#[cfg(feature = "tower")]
-use crate::session::inner::RuntimeInner;
 use crate::session::inner::SessionInner;
 #[cfg(feature = "tower")]
 use crate::session::layers::LayerStack;
@@ -54,10 +52,10 @@ async fn call_through_layers(
     let harmless = tool.is_none_or(|(_, tool)| tool.definition().compiled.is_harmless());
     let began = CallInstant::now();
     let unanswered = call.clone();
-    match layers
-        .call(call.in_session(session.id.shared()), harmless)
-        .await
-    {
+    // The session itself and not its id, under which another one may be open by then.
+    let caller = Arc::downgrade(session);
+    let call = call.in_session(session.id.shared()).called_in(caller);
+    match layers.call(call, harmless).await {
         Ok(response) => response,
         Err(error) => {
             let response = ToolResponse::refused(&unanswered, error, began);
@@ -69,24 +67,18 @@ async fn call_through_layers(
 
 /// Makes a call that has passed the layers, in the session that it came from.
 #[cfg(feature = "tower")]
-pub(crate) async fn call_from_layers(
-    runtime: Option<Arc<RuntimeInner>>,
-    call: ToolCall,
-) -> ToolResponse {
-    let session = runtime.and_then(|runtime| {
-        let id = call.shared_session()?;
-        // Another session may have opened under the same id while a layer held the call.
-        runtime
-            .session(id)
-            .filter(|session| Arc::ptr_eq(&session.id.shared(), id))
-    });
-    match session {
-        Some(session) => call_inside_layers(&session, call).await,
+pub(crate) async fn call_from_layers(call: ToolCall) -> ToolResponse {
+    match call.calling_session() {
+        Some(session) => session.call_inside_layers(call).await,
+        // A layer has replaced the call by one of its own.
         None => ToolResponse::outside_session(&call),
     }
 }
 
-async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
+pub(crate) async fn call_inside_layers(
+    session: &Arc<SessionInner>,
+    call: ToolCall,
+) -> ToolResponse {
     // An approved call has a result in the conversation already, which its first update cannot
     // become.
     match session.background().filter(|_| call.approval().is_none()) {
