@@ -10,8 +10,10 @@ use crate::session::control_tools::session_tools;
 use crate::session::drain_switch::OpenReplies;
 use crate::session::earlier_calls::EarlierCalls;
 use crate::session::handle::Session;
-use crate::session::inner::{RareState, RuntimeInner, SessionInner, SessionResources, journal_key};
-use crate::session::journal::{JournalError, RecoveredCall};
+use crate::session::inner::{
+    RareState, RuntimeInner, SessionInner, SessionResources, SharedState, journal_key,
+};
+use crate::session::journal::JournalError;
 use crate::session::metrics::context::{ContextUsage, tokens_in};
 use crate::session::running::RunningCalls;
 use crate::session::state::SessionId;
@@ -151,9 +153,10 @@ impl SessionBuilder {
     /// builder's user data and configuration.
     ///
     /// The new handle is of the same session: its turn, its budgets, its state and its approvals in
-    /// the store go on. Handles from before keep the earlier tools, and their running calls end
-    /// under them. They end with the session. Cached results and the list of running calls begin
-    /// anew.
+    /// the store go on, and so does what this process knows of its calls, for example from the
+    /// journal. Handles from before keep the earlier tools, and their running calls end under them.
+    /// The end of the session, by any of its handles, ends all of them. Cached results and the list
+    /// of running calls begin anew.
     ///
     /// ```
     /// # use tool_core::{Mode, Runtime, ToolContext, tool};
@@ -276,23 +279,28 @@ impl SessionBuilder {
         let known = self.runtime.session(self.id.as_str());
         let known = known.filter(|session| session.is_open_as(record.incarnation()));
         let known = match known {
-            Some(open) if !self.renewed => return Ok(self.join(open)),
+            // If the handles with the newest tools are gone, an earlier one is listed.
+            Some(open) if !self.renewed && open.is_newest() => return Ok(self.join(open)),
             known => known,
         };
         let (tools, open) = self.set_up(tools).await?;
-        let recovered = if known.is_some() {
-            Vec::new()
-        } else {
-            self.recover(&request).await?
-        };
-        let session = self.create(tools, open, record, (recovered, known.as_ref()));
-        if known.is_some() {
-            self.runtime
-                .sessions
-                .lock()
-                .insert(session.id.shared(), Arc::downgrade(&session));
+        if let Some(earlier) = known {
+            let opened = OpenedSession {
+                updates: earlier.updates.clone(),
+                rare: Some(earlier.renewed_state(&tools)),
+                record,
+            };
+            let session = self.create(tools, open, opened);
+            list_renewed(&earlier, &session);
             return Ok(Session(session));
         }
+
+        let opened = OpenedSession {
+            updates: OnceLock::new(),
+            rare: self.recover(&request).await?,
+            record,
+        };
+        let session = self.create(tools, open, opened);
         // Several callers may open the session at once; the first one's becomes the session.
         if let Some(first) = list_or_find(&session) {
             return Ok(self.join(first));
@@ -373,46 +381,49 @@ impl SessionBuilder {
         Ok((Arc::new(rest), open))
     }
 
-    /// Reads the session's calls of earlier processes from the journal.
-    async fn recover(&self, request: &OpenRequest) -> Result<Vec<RecoveredCall>, JournalError> {
+    /// Reads the session's calls of earlier processes from the journal. Returns the state of a session
+    /// that has some.
+    async fn recover(&self, request: &OpenRequest) -> Result<Option<RareState>, JournalError> {
         let Some(journal) = &self.runtime.journal else {
-            return Ok(Vec::new());
+            return Ok(None);
         };
         let deadline = self.runtime.tools().policies[self.context.mode as usize].store_deadline;
         let key = journal_key(request.id.as_str(), &request.principal, &request.agent);
-        within(deadline, journal.recover(&key), JournalError::timeout).await
+        let recovered = within(deadline, journal.recover(&key), JournalError::timeout).await?;
+        if recovered.is_empty() {
+            return Ok(None);
+        }
+        let shared = SharedState {
+            earlier: Mutex::new(EarlierCalls::new(recovered)),
+            ..SharedState::default()
+        };
+        Ok(Some(RareState {
+            shared: Arc::new(shared),
+            ..RareState::default()
+        }))
     }
 
     fn create(
         &self,
         tools: Arc<SessionTools>,
         open: OpenToolsets,
-        record: RecordHandle,
-        (recovered, earlier): (Vec<RecoveredCall>, Option<&Arc<SessionInner>>),
+        opened: OpenedSession,
     ) -> Arc<SessionInner> {
+        let OpenedSession {
+            record,
+            updates,
+            rare,
+        } = opened;
         let permits = tools.policies[self.context.mode as usize].permits();
-        // A session that is renewed goes on with its listener, and with the calls in its
-        // background.
-        let updates = earlier
-            .map(|earlier| earlier.updates.clone())
-            .unwrap_or_default();
         if self.has_update_options() {
             self.set_update_options(updates.get_or_init(Arc::default));
         }
         let brought = self.tools.as_ref().and_then(ToolContext::shared_resource);
-        let needs_resources = brought.is_some() || !open.is_empty() || earlier.is_some();
-        let renewed = earlier.map(Arc::downgrade).unwrap_or_default();
+        let needs_resources = brought.is_some() || !open.is_empty();
         let resources = needs_resources.then(|| {
             Box::new(SessionResources {
                 toolsets: open,
                 brought,
-                renewed,
-            })
-        });
-        let rare = (!recovered.is_empty()).then(|| {
-            Box::new(RareState {
-                earlier: Mutex::new(EarlierCalls::new(recovered)),
-                ..RareState::default()
             })
         });
         Arc::new_cyclic(|session: &Weak<SessionInner>| {
@@ -431,17 +442,32 @@ impl SessionBuilder {
                 own_log: OnceLock::new(),
                 running: RunningCalls::default(),
                 replies: OpenReplies::default(),
-                id: SessionId::new(self.id.as_str()),
+                id: self.id.clone(),
                 principal: Arc::clone(&self.principal),
                 base: RunContext::from_parts(Arc::new(context), Arc::new(CallContext::default())),
                 context_usage: ContextUsage::new(self.prompt_tokens),
                 opened: Instant::now(),
                 ended: OnceLock::new(),
-                rare: rare.map(OnceLock::from).unwrap_or_default(),
+                rare: rare.map(Box::new).map(OnceLock::from).unwrap_or_default(),
                 resources: Mutex::new(resources),
             }
         })
     }
+}
+
+/// What a session goes on with that is opened.
+struct OpenedSession {
+    record: RecordHandle,
+    /// The listener of a session that is renewed, and the calls in its background.
+    updates: OnceLock<Arc<UpdateOptions>>,
+    rare: Option<RareState>,
+}
+
+/// Lists a session under its id, in place of the generation that it renews.
+fn list_renewed(earlier: &Arc<SessionInner>, session: &Arc<SessionInner>) {
+    let mut sessions = session.runtime.sessions.lock();
+    session.shared().generations.add(earlier, session);
+    sessions.insert(session.id.shared(), Arc::downgrade(session));
 }
 
 /// Lists a session under its id. Returns the handle of the same session that is listed already, if

@@ -70,20 +70,19 @@ impl RuntimeInner {
         self.sessions_here().iter().any(|session| session.is_busy())
     }
 
-    /// Returns the sessions that have a handle in this process, with those that they have renewed.
+    /// Returns the sessions that have a handle in this process, in all of their generations.
     fn sessions_here(&self) -> Vec<Arc<SessionInner>> {
         // Upgraded first: a session that is dropped takes the lock.
-        let mut sessions = self
+        let listed = self
             .sessions
             .lock()
             .values()
             .filter_map(Weak::upgrade)
             .collect::<Vec<_>>();
-        let mut at = 0;
-        while let Some(session) = sessions.get(at) {
-            let renewed = session.renewed();
-            sessions.extend(renewed);
-            at += 1;
+        let mut sessions = Vec::new();
+        for session in listed {
+            sessions.extend(session.other_generations());
+            sessions.push(session);
         }
         sessions
     }

@@ -250,8 +250,8 @@ impl Session {
     /// Forgets what the [journal](super::Journal) knows of the calls of earlier processes, once all of them are answered. A later
     /// call that has the id of one of them by chance runs then.
     pub fn forget_lost(&self) {
-        if let Some(rare) = self.0.rare.get() {
-            rare.earlier.lock().forget();
+        if let Some(shared) = self.0.used_shared() {
+            shared.earlier.lock().forget();
         }
     }
 
@@ -290,9 +290,8 @@ impl Session {
     /// the latest 100, and 256 KiB of them.
     pub fn updates(&self) -> Vec<CallUpdate> {
         self.0
-            .rare
-            .get()
-            .map(|rare| rare.updates.take())
+            .used_shared()
+            .map(|shared| shared.updates.take())
             .unwrap_or_default()
     }
 
@@ -476,13 +475,9 @@ impl Session {
         });
         if turn.ended {
             if !was_ending {
-                session.rare().is_lost.store(true, Ordering::SeqCst);
+                session.shared().is_lost.store(true, Ordering::SeqCst);
             }
-            session.close().await;
-            // Otherwise the entries are those of a later session under the id, if there is one.
-            if turn.ended_now {
-                session.forget().await;
-            }
+            session.follow_end(turn.ended_now).await;
         }
         turn
     }
@@ -1014,7 +1009,7 @@ impl Session {
         let session = &self.0;
         let (total_calls, total_errors) = session.log().counts();
         let ended = session.ended.get().copied().unwrap_or_else(Instant::now);
-        let speech = session.rare.get().and_then(|rare| rare.speech.get());
+        let speech = session.used_shared().and_then(|shared| shared.speech.get());
         SessionMetrics {
             calls: session.log().recent(),
             total_calls,
@@ -1053,24 +1048,24 @@ impl Session {
     /// Records what a transport has measured of the speech in the conversation. A live loop calls
     /// this itself.
     pub fn observe_speech(&self, event: SpeechEvent) {
-        self.0.rare().speech.get_or_init(Box::default).add(event);
+        self.0.shared().speech.get_or_init(Box::default).add(event);
     }
 
     /// Reports that the transport has begun to play audio. `ctx.wait_for_playout()` waits from now
     /// on.
     pub fn playout_started(&self) {
-        self.0.rare().playout.set(true);
+        self.0.shared().playout.set(true);
     }
 
     /// Reports that the user has heard the audio.
     pub fn playout_finished(&self) {
-        self.0.rare().playout.set(false);
+        self.0.shared().playout.set(false);
     }
 
     /// Returns true while the user is hearing audio, as the transport reports it.
     pub fn is_playing(&self) -> bool {
-        let rare = self.0.rare.get();
-        rare.is_some_and(|rare| rare.playout.is_playing())
+        let shared = self.0.used_shared();
+        shared.is_some_and(|shared| shared.playout.is_playing())
     }
 }
 

@@ -11,6 +11,7 @@ use crate::session::calls_in_progress::CallsInProgress;
 use crate::session::circuit_breaker::Circuits;
 use crate::session::drain_switch::{DrainSwitch, OpenReplies};
 use crate::session::earlier_calls::EarlierCalls;
+use crate::session::generations::Generations;
 use crate::session::guards::Guards;
 use crate::session::hooks::Hook;
 use crate::session::journal::{DynJournal, JournalError};
@@ -35,6 +36,7 @@ use crate::session::tools::SessionTools;
 use crate::session::updates::{BackgroundAnswers, UpdateLog, UpdateOptions};
 use crate::tool::FunctionTool;
 use crate::tool::instance::{OpenToolsets, release};
+use futures_util::future::join_all;
 use parking_lot::{Mutex, RwLock};
 use serde_json::Value;
 use std::borrow::Cow;
@@ -101,7 +103,8 @@ impl RuntimeInner {
     }
 }
 
-/// The state that all handles of one session share.
+/// The state that all handles of one session under the same tools share. A session that is renewed has
+/// several of them.
 pub(crate) struct SessionInner {
     /// Closed when the session ends.
     pub(crate) calls: CallsInProgress,
@@ -114,8 +117,6 @@ pub(crate) struct SessionInner {
     pub(crate) updates: OnceLock<Arc<UpdateOptions>>,
     pub(crate) running: RunningCalls,
     pub(crate) replies: OpenReplies,
-    /// An allocation of its own, whose address identifies the session among others with the same
-    /// text.
     pub(crate) id: SessionId,
     pub(crate) principal: Arc<str>,
     /// The context from which the contexts of calls are made.
@@ -132,6 +133,20 @@ pub(crate) struct SessionInner {
 /// The state that most sessions do not need.
 #[derive(Default)]
 pub(crate) struct RareState {
+    pub(crate) shared: Arc<SharedState>,
+    pub(crate) results: ResultCache,
+    /// The session's share of the blocking pool. Created when a `blocking` tool is called.
+    pub(crate) threads: OnceLock<ThreadPool>,
+    /// The tools that the model has found.
+    pub(crate) found: Mutex<FoundTools>,
+    /// Ends the reads of prompts and resources. Created by the first.
+    pub(crate) reads: OnceLock<CancellationToken>,
+}
+
+/// The state that a session keeps when it is renewed, so that all of its generations share it.
+#[derive(Default)]
+pub(crate) struct SharedState {
+    pub(crate) generations: Generations,
     pub(crate) updates: UpdateLog,
     pub(crate) playout: Playout,
     /// Created when a transport first measures speech.
@@ -140,19 +155,12 @@ pub(crate) struct RareState {
     pub(crate) earlier: Mutex<EarlierCalls>,
     /// The ids of running calls that are recorded in the journal.
     pub(crate) journaled: Mutex<HashSet<Arc<str>>>,
-    pub(crate) results: ResultCache,
-    /// The session's share of the blocking pool. Created when a `blocking` tool is called.
-    pub(crate) threads: OnceLock<ThreadPool>,
     /// Created by the first call under caps.
     pub(crate) payers: OnceLock<Payers>,
-    /// The tools that the model has found.
-    pub(crate) found: Mutex<FoundTools>,
     /// The questions of tools that wait for the user.
     pub(crate) waiting_questions: AtomicU32,
     /// The values that tools keep for the session in this process.
     pub(crate) memos: SessionMemos,
-    /// Ends the reads of prompts and resources. Created by the first.
-    pub(crate) reads: OnceLock<CancellationToken>,
     /// True if the session is closed because its store does not know it any more.
     pub(crate) is_lost: AtomicBool,
 }
@@ -163,8 +171,6 @@ pub(crate) struct SessionResources {
     pub(crate) toolsets: OpenToolsets,
     /// The resource of the tools that the session brought.
     pub(crate) brought: Option<SharedResource>,
-    /// The session under earlier tools, whose calls go on. It ends with this one.
-    pub(crate) renewed: Weak<SessionInner>,
 }
 
 /// The time for which the end of a session waits for its cancelled calls.
@@ -223,33 +229,64 @@ impl SessionInner {
         self.rare.get_or_init(Box::default)
     }
 
+    /// Returns the state that the session keeps when it is renewed. The first caller creates it.
+    pub(crate) fn shared(&self) -> &SharedState {
+        &self.rare().shared
+    }
+
+    /// Returns the state that the session keeps when it is renewed, if something has used it.
+    pub(crate) fn used_shared(&self) -> Option<&SharedState> {
+        self.rare.get().map(|rare| &*rare.shared)
+    }
+
+    /// Returns the state with which a session begins that renews this one under these tools.
+    pub(crate) fn renewed_state(&self, tools: &SessionTools) -> RareState {
+        let rare = self.rare();
+        let index_of = |index: usize| {
+            let tool = self.tools.context.function_tools().get(index)?;
+            let (index, _) = tools.find(tool.name())?;
+            Some(index)
+        };
+        let found = rare.found.lock().moved(index_of);
+        RareState {
+            shared: Arc::clone(&rare.shared),
+            found: Mutex::new(found),
+            ..RareState::default()
+        }
+    }
+
     /// Returns true if a session that its store does not know any more was not ended here.
     pub(crate) fn is_lost(&self) -> bool {
         let was_lost = || {
-            self.rare
-                .get()
-                .is_some_and(|rare| rare.is_lost.load(Ordering::SeqCst))
+            self.used_shared()
+                .is_some_and(|shared| shared.is_lost.load(Ordering::SeqCst))
         };
         !self.calls.is_closed() || was_lost()
     }
 
-    /// Returns the session that this one has renewed, while its calls go on.
-    pub(crate) fn renewed(&self) -> Option<Arc<Self>> {
-        self.resources.lock().as_ref()?.renewed.upgrade()
+    /// Returns the session under its other tools, earlier or later ones, as far as they are in use.
+    pub(crate) fn other_generations(&self) -> Vec<Arc<Self>> {
+        self.used_shared()
+            .map(|shared| shared.generations.others(self))
+            .unwrap_or_default()
     }
 
-    /// Returns true if this process is running a call of the session, perhaps under earlier tools.
+    /// Returns true if the session has not been renewed since it got these tools.
+    pub(crate) fn is_newest(&self) -> bool {
+        self.used_shared()
+            .is_none_or(|shared| shared.generations.is_newest(self))
+    }
+
+    /// Returns true if this process is running a call of the session, under whichever tools.
     pub(crate) fn is_running(&self, call_id: &str) -> bool {
-        let is_recorded = || {
-            self.rare
-                .get()
-                .is_some_and(|rare| rare.journaled.lock().contains(call_id))
-        };
-        if self.running.has(call_id) || is_recorded() {
+        let is_recorded = self
+            .used_shared()
+            .is_some_and(|shared| shared.journaled.lock().contains(call_id));
+        if is_recorded || self.running.has(call_id) {
             return true;
         }
-        let renewed = self.renewed();
-        renewed.is_some_and(|earlier| earlier.is_running(call_id))
+        let others = self.other_generations();
+        others.iter().any(|other| other.running.has(call_id))
     }
 
     /// Returns the session's share of the blocking pool.
@@ -261,7 +298,7 @@ impl SessionInner {
 
     /// Returns the parties that pay for the calls.
     pub(crate) fn payers(&self) -> &Payers {
-        self.rare()
+        self.shared()
             .payers
             .get_or_init(|| Payers::new(self.runtime.accounts.lock().of(&self.principal)))
     }
@@ -317,18 +354,46 @@ impl SessionInner {
     /// Ends the session, even if the caller stops waiting for it: the caller may be a call that is
     /// cancelled by the end.
     pub(crate) async fn end(self: &Arc<Self>) {
-        if self.calls.is_empty() {
+        // First, so that the end waits for no call that begins now.
+        self.refuse_calls();
+        if self.ends_at_once() {
             return self.finish().await;
         }
         let session = Arc::clone(self);
         let _ = tokio::spawn(async move { session.finish().await }.in_current_span()).await;
     }
 
-    async fn finish(&self) {
-        if let Some(renewed) = self.renewed() {
-            renewed.close_all().await;
+    /// Closes the session, which its store has ended, even if the caller stops waiting for it.
+    /// `ended_now` is true if it has ended by this caller's request.
+    pub(crate) async fn follow_end(self: &Arc<Self>, ended_now: bool) {
+        self.refuse_calls();
+        if self.ends_at_once() {
+            return self.finish_ended(ended_now).await;
         }
-        self.close().await;
+        let session = Arc::clone(self);
+        let finish = async move { session.finish_ended(ended_now).await };
+        let _ = tokio::spawn(finish.in_current_span()).await;
+    }
+
+    /// Returns true if the end of the session has nothing to wait for.
+    fn ends_at_once(&self) -> bool {
+        let is_idle =
+            |session: &Self| session.calls.is_empty() && session.resources.lock().is_none();
+        let is_in_memory = !self.record.is_remote() && self.runtime.journal.is_none();
+        let others = self.other_generations();
+        is_in_memory && is_idle(self) && others.iter().all(|other| is_idle(other))
+    }
+
+    async fn finish_ended(&self, ended_now: bool) {
+        self.close_all().await;
+        // Otherwise the entries are those of a later session under the id, if there is one.
+        if ended_now {
+            self.forget().await;
+        }
+    }
+
+    async fn finish(&self) {
+        self.close_all().await;
         self.settle().await;
         match self.record.end().await {
             Ok(true) => self.forget().await,
@@ -342,7 +407,7 @@ impl SessionInner {
 
     /// Charges the amounts that the store has not taken.
     pub(crate) async fn settle(&self) {
-        if let Some(payers) = self.rare.get().and_then(|rare| rare.payers.get())
+        if let Some(payers) = self.used_shared().and_then(|shared| shared.payers.get())
             && let Err(error) = payers.account.settle().await
         {
             tracing::error!(session = %self.id.as_str().escape_debug(), %error, "failed to charge calls");
@@ -358,11 +423,13 @@ impl SessionInner {
             return;
         };
         let key = self.journal_key();
-        if self
-            .runtime
-            .session(self.id.as_str())
-            .is_some_and(|later| later.journal_key() == key)
-        {
+        let is_later = |other: &Self| {
+            other.record.incarnation() != self.record.incarnation()
+                && !other.calls.is_closed()
+                && other.journal_key() == key
+        };
+        let listed = self.runtime.session(self.id.as_str());
+        if listed.is_some_and(|listed| is_later(&listed)) {
             return;
         }
         if let Err(error) = within(
@@ -377,18 +444,26 @@ impl SessionInner {
         }
     }
 
-    /// Closes a session that was renewed, and those that it had renewed.
+    /// Refuses new calls in all generations of the session. Returns those that are in use, and none of
+    /// a session that was never renewed.
+    fn refuse_calls(&self) -> Vec<Arc<Self>> {
+        self.calls.close();
+        self.used_shared()
+            .map(|shared| shared.generations.close())
+            .unwrap_or_default()
+    }
+
+    /// Closes all generations of the session.
     async fn close_all(&self) {
-        let mut next = self.renewed();
-        self.close().await;
-        while let Some(renewed) = next {
-            next = renewed.renewed();
-            renewed.close().await;
+        let generations = self.refuse_calls();
+        if generations.is_empty() {
+            return self.close().await;
         }
+        join_all(generations.iter().map(|generation| generation.close())).await;
     }
 
     /// Refuses new calls, cancels those in progress, and waits until they are answered.
-    pub(crate) async fn close(&self) {
+    async fn close(&self) {
         self.calls.close();
         self.ended.get_or_init(Instant::now);
         self.running.cancel_all();
@@ -405,13 +480,14 @@ impl SessionInner {
                 release(resources.toolsets).await;
             }
         }
-        self.unlist(|known| std::ptr::eq(known.as_ptr(), self));
+        self.unlist();
     }
 
-    /// Removes the session from the runtime's list if the entry under its id passes the check.
-    fn unlist(&self, is_own: impl FnOnce(&Weak<Self>) -> bool) {
+    /// Removes the session from the runtime's list, unless another is listed under its id.
+    fn unlist(&self) {
         let mut sessions = self.runtime.sessions.lock();
-        if sessions.get(self.id.as_str()).is_some_and(is_own) {
+        let listed = sessions.get(self.id.as_str());
+        if listed.is_some_and(|listed| std::ptr::eq(listed.as_ptr(), self)) {
             sessions.remove(self.id.as_str());
         }
     }
@@ -428,6 +504,19 @@ pub(crate) fn journal_key<'a>(id: &'a str, principal: &str, agent: &str) -> Cow<
 
 impl Drop for SessionInner {
     fn drop(&mut self) {
-        self.unlist(|known| known.strong_count() == 0);
+        // Under earlier tools the session may still be in use.
+        let others = self.other_generations();
+        let next = others.iter().rfind(|other| !other.calls.is_closed());
+        let mut sessions = self.runtime.sessions.lock();
+        if let Some(listed) = sessions.get_mut(self.id.as_str())
+            && listed.strong_count() == 0
+        {
+            match next {
+                Some(next) => *listed = Arc::downgrade(next),
+                None => _ = sessions.remove(self.id.as_str()),
+            }
+        }
+        // Dropped before the others, as a session that is dropped takes the lock.
+        drop(sessions);
     }
 }

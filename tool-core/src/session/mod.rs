@@ -23,6 +23,7 @@ pub(crate) mod durable_steps;
 pub(crate) mod earlier_calls;
 pub(crate) mod event_queue;
 pub(crate) mod fallback;
+pub(crate) mod generations;
 pub(crate) mod grants;
 pub(crate) mod guards;
 pub(crate) mod handle;

@@ -261,6 +261,19 @@ impl FoundTools {
         }
     }
 
+    /// Returns the same tools under the indices that they have among other tools. Those that are not
+    /// among them are left out.
+    pub(crate) fn moved(&self, index_of: impl Fn(usize) -> Option<usize>) -> Self {
+        let moved = self.tools.iter().filter_map(|tool| {
+            let index = index_of(tool.index)?;
+            Some(FoundTool { index, ..*tool })
+        });
+        Self {
+            tools: moved.collect(),
+            clock: self.clock,
+        }
+    }
+
     /// Returns the indices of the tools.
     pub(crate) fn indices(&self) -> Vec<usize> {
         self.tools.iter().map(|tool| tool.index).collect()

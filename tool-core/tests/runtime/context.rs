@@ -6,7 +6,7 @@
     reason = "tools as their authors write them"
 )]
 
-use crate::support::{Counter, call, open, text, tools};
+use crate::support::{Counter, call, open, renew, runtime, text, tools};
 use crate::support_b::{Log, answer, begin, ms};
 use serde_json::{Value, json};
 use std::collections::HashSet;
@@ -116,7 +116,7 @@ async fn key(session: &tool_core::Session, id: &str, arguments: &str) -> String 
 #[tokio::test]
 async fn context_has_session_call_turn_and_mode() {
     let session = open(
-        &crate::support::runtime(tools![Probe::default()], Policy::text()),
+        &runtime(tools![Probe::default()], Policy::text()),
         "s-7",
         Mode::Voice,
     )
@@ -141,7 +141,7 @@ async fn context_has_session_call_turn_and_mode() {
 // L23
 #[tokio::test]
 async fn context_has_the_user_data_of_the_session() {
-    let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let runtime = runtime(tools![Probe::default()], Policy::text());
     let session = runtime
         .session("s-1", Mode::Text)
         .user_data(User("Ada"))
@@ -156,7 +156,7 @@ async fn context_has_the_user_data_of_the_session() {
 
 #[tokio::test]
 async fn each_session_has_a_memo_of_its_own() {
-    let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let runtime = runtime(tools![Probe::default()], Policy::text());
     let first = open(&runtime, "s-1", Mode::Text).await;
     let second = open(&runtime, "s-2", Mode::Text).await;
     for (session, count) in [(&first, 1), (&first, 2), (&second, 1)] {
@@ -168,7 +168,7 @@ async fn each_session_has_a_memo_of_its_own() {
 // L23
 #[tokio::test]
 async fn user_data_of_the_first_opening_is_kept() {
-    let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let runtime = runtime(tools![Probe::default()], Policy::text());
     let first = runtime
         .session("s-1", Mode::Text)
         .config(json!({"language": "de"}))
@@ -220,7 +220,7 @@ async fn idempotency_key_is_stable_across_attempts() {
 // L23
 #[tokio::test]
 async fn idempotency_key_depends_on_arguments_turn_session() {
-    let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let runtime = runtime(tools![Probe::default()], Policy::text());
     let (one, two) = (
         open(&runtime, "one", Mode::Text).await,
         open(&runtime, "two", Mode::Text).await,
@@ -252,7 +252,7 @@ async fn idempotency_key_is_stable_across_processes() {
 async fn idempotency_key_is_new_in_each_session_and_process() {
     let mut keys = HashSet::new();
     for number in 0..500 {
-        let runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+        let runtime = runtime(tools![Probe::default()], Policy::text());
         let principals = ["ada", "ada", "bob", ""];
         for principal in principals {
             let session = runtime
@@ -386,8 +386,31 @@ async fn detached_context_has_no_key_call_or_wait() {
 // L23
 #[tokio::test]
 async fn clone_of_a_session_is_the_same_session() {
-    let runtime: Runtime = crate::support::runtime(tools![Probe::default()], Policy::text());
+    let runtime: Runtime = runtime(tools![Probe::default()], Policy::text());
     let session = open(&runtime, "s-1", Mode::Text).await;
     session.clone().next_turn().await;
     assert_eq!((session.turn(), session.id().as_str()), (1, "s-1"));
+}
+
+// R-I4
+#[tokio::test]
+async fn renewed_session_has_the_memos_of_the_earlier_one() {
+    let runtime = runtime(tools![Probe::default()], Policy::text());
+    let earlier = open(&runtime, "s-1", Mode::Text).await;
+    call(&earlier, "count", json!({})).await;
+    let renewed = renew(&runtime, "s-1", Mode::Text).await;
+    let counted = call(&renewed, "count", json!({})).await;
+    assert_eq!(counted.data_json(), Some("2"));
+}
+
+// L23, R-I4
+#[tokio::test]
+async fn renewed_session_knows_that_audio_is_playing() {
+    let runtime = runtime(tools![Probe::default()], Policy::text());
+    let earlier = open(&runtime, "s-1", Mode::Text).await;
+    earlier.playout_started();
+    let renewed = renew(&runtime, "s-1", Mode::Text).await;
+    assert!(renewed.is_playing());
+    earlier.playout_finished();
+    assert!(!renewed.is_playing());
 }

@@ -1,6 +1,6 @@
 //! The drain of a runtime: what runs finishes, nothing begins, and sessions stay. R-I7
 
-use crate::support::{Counter, OnDrop, call, kind, message, open, tools};
+use crate::support::{Counter, OnDrop, call, kind, message, open, renew, tools};
 use crate::support_b::{answer, begin, ms};
 use serde_json::json;
 use std::sync::Arc;
@@ -283,4 +283,17 @@ async fn what_has_no_end_of_its_own_learns_of_a_drain() {
     assert!(early.is_err());
     runtime.drain(Duration::ZERO).await;
     begun.await;
+}
+
+// R-I4, R-I7
+#[tokio::test(start_paused = true)]
+async fn drain_waits_for_calls_of_every_earlier_handle() {
+    let (runtime, _, first) = one_process().await;
+    let running = begin(&first, "c", "grind", r#"{"millis": 500}"#).await;
+    let second = renew(&runtime, "s", Mode::Text).await;
+    let _third = renew(&runtime, "s", Mode::Text).await;
+    drop(second);
+    let report = runtime.drain(Duration::from_millis(300)).await;
+    assert_eq!(report.calls.len(), 1);
+    assert_eq!(kind(&answer(running).await), Some(ErrorKind::Cancelled));
 }

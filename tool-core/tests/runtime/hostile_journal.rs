@@ -24,6 +24,7 @@ enum Does {
     HangsAtEnds,
     HangsAtRecovery,
     HangsAtForgetting,
+    TakesTimeToForget,
     PanicsOver(&'static str),
     PanicsLaterOver(&'static str),
 }
@@ -78,6 +79,10 @@ impl Journal for Book {
     async fn forget(&self, _: &str) -> Result<(), JournalError> {
         if self.does == Does::HangsAtForgetting {
             pending::<()>().await;
+        }
+        if self.does == Does::TakesTimeToForget {
+            ms(100).await;
+            self.calls.lock().expect("calls").clear();
         }
         Ok(())
     }
@@ -283,4 +288,37 @@ async fn session_ends_if_the_journal_keeps_it() {
         .await
         .expect("the session ends");
     assert!(session.state().ended);
+}
+
+/// Opens a session with a call in a journal that takes 100 ms to forget it.
+async fn slowly_forgotten() -> (Book, Session) {
+    let book = Book {
+        does: Does::TakesTimeToForget,
+        ..Book::default()
+    };
+    let session = process(&book, &Counter::default()).await;
+    assert!(session.call(pay("c")).await.is_ok());
+    (book, session)
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn end_is_carried_out_without_its_caller() {
+    let (book, session) = slowly_forgotten().await;
+    let ended = timeout(Duration::from_millis(1), session.end()).await;
+    assert!(ended.is_err());
+    ms(200).await;
+    assert!(book.calls.lock().expect("calls").is_empty());
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn end_with_the_turn_is_carried_out_without_its_caller() {
+    let (book, session) = slowly_forgotten().await;
+    let ending = session.change(&[StateChange::Ending(true)]).await;
+    ending.expect("changes");
+    let ended = timeout(Duration::from_millis(1), session.next_turn()).await;
+    assert!(ended.is_err());
+    ms(200).await;
+    assert!(book.calls.lock().expect("calls").is_empty());
 }

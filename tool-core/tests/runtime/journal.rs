@@ -1,7 +1,7 @@
 //! The journal: calls are recorded before they run, and the next process reads them.
 
 use crate::shared_journal::SharedJournal;
-use crate::support::{Counter, call, kind, tools};
+use crate::support::{Counter, call, kind, open, renew, tools};
 use crate::support_b::{answer, begin, ms};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -851,4 +851,61 @@ async fn id_of_a_forgotten_call_runs_again() {
     session.forget_lost();
     assert!(pay(&session, "c1", 5).await.is_ok());
     assert_eq!(bank.ran.get(), 2);
+}
+
+/// A process over a journal of one process.
+fn runtime_of(bank: &Bank) -> Runtime {
+    let runtime = Runtime::builder(tools![bank.clone()]).journal(bank.paper.clone());
+    runtime.build().expect("a runtime")
+}
+
+// R-I4
+#[tokio::test(start_paused = true)]
+async fn renewed_session_knows_the_calls_of_a_killed_process() {
+    let bank = Bank::default();
+    killed_while(&bank, "pay_slowly").await;
+    let runtime = runtime_of(&bank);
+    let _earlier = open(&runtime, "s-1", Mode::Text).await;
+    let renewed = renew(&runtime, "s-1", Mode::Text).await;
+    let again = renewed.call(ToolCall::new("c1", "pay_slowly", "{}")).await;
+    assert_eq!(kind(&again), Some(ErrorKind::Unknown), "{again}");
+    assert_eq!(bank.ran.get(), 1);
+}
+
+// R-I4
+#[tokio::test(start_paused = true)]
+async fn renewed_session_answers_a_lost_call_from_the_journal() {
+    let bank = Bank::default();
+    pay(&process(&bank).await, "c1", 5).await;
+    let runtime = runtime_of(&bank);
+    let _earlier = open(&runtime, "s-1", Mode::Text).await;
+    let renewed = renew(&runtime, "s-1", Mode::Text).await;
+    let call = ToolCall::new("c1", "pay", json!({"amount": 5}));
+    let answer = renewed.answer_lost(&call).await.expect("it has ended");
+    assert!(answer.is_ok(), "{answer}");
+}
+
+// R-I4
+#[tokio::test(start_paused = true)]
+async fn renewed_session_knows_the_ids_of_running_calls() {
+    let bank = Bank::default();
+    let runtime = runtime_of(&bank);
+    let earlier = open(&runtime, "s-1", Mode::Text).await;
+    let running = begin(&earlier, "c1", "pay_slowly", "{}").await;
+    let renewed = renew(&runtime, "s-1", Mode::Text).await;
+    let second = pay(&renewed, "c1", 5).await;
+    assert_eq!(kind(&second), Some(ErrorKind::Conflict), "{second}");
+    running.abort();
+}
+
+// R-I3, R-I4
+#[tokio::test(start_paused = true)]
+async fn journal_forgets_a_session_ended_by_an_earlier_handle() {
+    let bank = Bank::default();
+    let runtime = runtime_of(&bank);
+    let earlier = open(&runtime, "s-1", Mode::Text).await;
+    let renewed = renew(&runtime, "s-1", Mode::Text).await;
+    assert!(pay(&renewed, "c1", 5).await.is_ok());
+    earlier.end().await;
+    assert!(bank.paper.entries().is_empty());
 }

@@ -1,6 +1,6 @@
 //! Tool search: what a session with many tools declares, and what the model may call.
 
-use crate::support::{asked, call, kind, message, open, runtime, text, tools};
+use crate::support::{asked, call, kind, message, open, renew, runtime, text, tools};
 use serde_json::{Value, json};
 use tool_core::session::{History, StateChange, ToolSearch};
 use tool_core::testing::ScriptedModel;
@@ -384,4 +384,19 @@ async fn the_name_of_the_search_is_taken() {
         .expect_err("a conflict");
     assert!(errors.to_string().contains("search_tools"), "{errors}");
     assert!(tool_core::Runtime::builder(tools).build().is_ok());
+}
+
+// L39, R-I4
+#[tokio::test]
+async fn renewed_session_declares_what_was_found() {
+    let runtime = runtime(
+        context(many()),
+        searching(ToolSearch::over_tools(0).results(1)),
+    );
+    let earlier = open(&runtime, "s-1", Mode::Text).await;
+    find(&earlier, "changing golf").await;
+    let others = context(many().into_iter().rev());
+    runtime.update_tools(others).expect("sound tools");
+    let renewed = renew(&runtime, "s-1", Mode::Text).await;
+    assert_eq!(names(&renewed), ["search_tools", "set_golf"]);
 }

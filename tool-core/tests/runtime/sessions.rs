@@ -1,9 +1,11 @@
 //! The lifetime and the tools of a session.
 
-use crate::support::{Counter, OnDrop, call, kind, message, open, runtime, tools};
+use crate::support::{Counter, OnDrop, call, kind, message, open, renew, runtime, tools};
+use crate::support_b::{answer, begin};
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::advance;
+use tool_core::session::StateChange;
 use tool_core::{
     ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolResponse, tool, toolset,
 };
@@ -396,4 +398,71 @@ async fn running_call_is_unaffected_by_new_tools() {
             session.cancel("c")
         });
     assert!(cancelled && kind(&response) == Some(ErrorKind::Cancelled));
+}
+
+// R-I4
+#[tokio::test(start_paused = true)]
+async fn end_reaches_calls_of_every_earlier_handle() {
+    let (runtime, desk) = desk(Policy::text());
+    let first = open(&runtime, "s", Mode::Text).await;
+    let waiting = begin(&first, "c", "wait", "{}").await;
+    let second = renew(&runtime, "s", Mode::Text).await;
+    let third = renew(&runtime, "s", Mode::Text).await;
+    drop(second);
+    third.end().await;
+    assert_eq!(desk.dropped.get(), 1);
+    assert_eq!(kind(&answer(waiting).await), Some(ErrorKind::Cancelled));
+}
+
+// R-I4
+#[tokio::test(start_paused = true)]
+async fn end_by_an_earlier_handle_ends_the_session() {
+    let (runtime, desk) = desk(Policy::text());
+    let earlier = open(&runtime, "s", Mode::Text).await;
+    let renewed = renew(&runtime, "s", Mode::Text).await;
+    let waiting = begin(&renewed, "c", "wait", "{}").await;
+    earlier.end().await;
+    assert_eq!(desk.dropped.get(), 1);
+    assert_eq!(kind(&answer(waiting).await), Some(ErrorKind::Cancelled));
+}
+
+// R-I1, R-I4
+#[tokio::test(start_paused = true)]
+async fn end_with_the_turn_reaches_earlier_calls() {
+    let (runtime, desk) = desk(Policy::text());
+    let earlier = open(&runtime, "s", Mode::Text).await;
+    let waiting = begin(&earlier, "c", "wait", "{}").await;
+    let renewed = renew(&runtime, "s", Mode::Text).await;
+    let ending = renewed.change(&[StateChange::Ending(true)]).await;
+    ending.expect("changes");
+    assert!(renewed.next_turn().await.ended);
+    assert_eq!(desk.dropped.get(), 1);
+    assert_eq!(kind(&answer(waiting).await), Some(ErrorKind::Cancelled));
+}
+
+// R-I4
+#[tokio::test(start_paused = true)]
+async fn session_without_its_newest_handle_has_new_tools() {
+    let (runtime, desk) = desk(Policy::text());
+    let earlier = open(&runtime, "s", Mode::Text).await;
+    let waiting = begin(&earlier, "c", "wait", "{}").await;
+    runtime.update_tools(tools![part]).expect("sound tools");
+    drop(renew(&runtime, "s", Mode::Text).await);
+    let again = open(&runtime, "s", Mode::Text).await;
+    assert!(again.tools().has_tool("part"));
+    again.end().await;
+    assert_eq!(desk.dropped.get(), 1);
+    assert_eq!(kind(&answer(waiting).await), Some(ErrorKind::Cancelled));
+}
+
+// R-I3, R-I4
+#[tokio::test(start_paused = true)]
+async fn shutdown_ends_a_session_without_its_newest_handle() {
+    let (runtime, desk) = desk(Policy::text());
+    let earlier = open(&runtime, "s", Mode::Text).await;
+    let waiting = begin(&earlier, "c", "wait", "{}").await;
+    drop(renew(&runtime, "s", Mode::Text).await);
+    runtime.shutdown().await;
+    assert_eq!(desk.dropped.get(), 1);
+    assert_eq!(kind(&answer(waiting).await), Some(ErrorKind::Cancelled));
 }

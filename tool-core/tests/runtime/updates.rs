@@ -6,7 +6,7 @@
     reason = "tools as their authors write them"
 )]
 
-use crate::support::{call, kind, text, tools};
+use crate::support::{call, kind, open, renew, runtime, text, tools};
 use crate::support_b::{begin, ms};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -60,10 +60,7 @@ impl Journey {
 type Shown = Arc<Mutex<Vec<ToolResponse>>>;
 
 async fn shown() -> (Session, Shown) {
-    let (shown, runtime) = (
-        Shown::default(),
-        crate::support::runtime(tools![Journey], Policy::text()),
-    );
+    let (shown, runtime) = (Shown::default(), runtime(tools![Journey], Policy::text()));
     let listener = Arc::clone(&shown);
     let open = runtime.session("s-1", Mode::Text);
     let session = open
@@ -225,7 +222,7 @@ async fn listener_hears_nested_calls() {
 // L24
 #[tokio::test(start_paused = true)]
 async fn listener_that_panics_does_not_fail_the_call() {
-    let runtime = crate::support::runtime(tools![Journey], Policy::text());
+    let runtime = runtime(tools![Journey], Policy::text());
     let deaf = runtime
         .session("s-1", Mode::Text)
         .on_update(|_| panic!("deaf"));
@@ -257,7 +254,7 @@ async fn call_that_was_answered_reports_nothing() {
 // L24
 #[tokio::test(start_paused = true)]
 async fn second_handle_can_add_the_listener() {
-    let runtime = crate::support::runtime(tools![Journey], Policy::text());
+    let runtime = runtime(tools![Journey], Policy::text());
     let without = runtime.session("s-1", Mode::Text).await.expect("a session");
     let shown = Shown::default();
     let listener = Arc::clone(&shown);
@@ -275,12 +272,22 @@ async fn second_handle_can_add_the_listener() {
 // L24
 #[tokio::test(start_paused = true)]
 async fn listener_of_a_call_hears_each_attempt_at_it() {
-    let runtime = crate::support::runtime(tools![Journey], Policy::text());
-    let session = crate::support::open(&runtime, "s", Mode::Text).await;
+    let runtime = runtime(tools![Journey], Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
     let heard = Arc::<Mutex<usize>>::default();
     let own = Arc::clone(&heard);
     let call = travel(2).on_update(move |_| *own.lock().expect("heard") += 1);
     session.call(call.clone()).await;
     session.call(call).await;
     assert_eq!(*heard.lock().expect("heard"), 4);
+}
+
+// L24, R-I4
+#[tokio::test(start_paused = true)]
+async fn renewed_session_has_the_updates_of_the_earlier_one() {
+    let runtime = runtime(tools![Journey], Policy::text());
+    let earlier = open(&runtime, "s-1", Mode::Text).await;
+    earlier.call(travel(2)).await;
+    let renewed = renew(&runtime, "s-1", Mode::Text).await;
+    assert_eq!(renewed.updates().len(), 2);
 }

@@ -113,7 +113,7 @@ fn begun_earlier(
     // As the call has run with them.
     let arguments = canonical_sent_arguments(session, tool, call.arguments());
     let was_begun = {
-        let earlier = session.rare.get()?.earlier.lock();
+        let earlier = session.used_shared()?.earlier.lock();
         earlier.has(call.id(), |found| {
             found.entry.tool == call.name() && found.entry.arguments == arguments
         })

@@ -52,7 +52,7 @@ pub(crate) async fn record_start(
             }
             Ok(JournalStart::Running) => return Err(Box::new(runs_elsewhere(call))),
             Ok(JournalStart::Known(found)) => {
-                call.session.rare().earlier.lock().answer(&found);
+                call.session.shared().earlier.lock().answer(&found);
                 if is_answered_by(call, &found, &entry.arguments)
                     && let Some(response) = recovered_response(call, &found)
                 {
@@ -98,7 +98,7 @@ pub(crate) async fn known_answer(call: &GovernedCall<'_>, text: &str) -> Option<
             if is_told || !is_answered_by(call, &found, &arguments) {
                 return None;
             }
-            call.session.rare().earlier.lock().answer(&found);
+            call.session.shared().earlier.lock().answer(&found);
             recovered_response(call, &found)
         }
     }
@@ -198,7 +198,13 @@ pub(crate) struct JournalClaim {
 impl JournalClaim {
     fn new(call: &GovernedCall<'_>) -> Result<Self, ToolError> {
         let id = Arc::clone(call.request.shared_id());
-        if !call.session.rare().journaled.lock().insert(Arc::clone(&id)) {
+        if !call
+            .session
+            .shared()
+            .journaled
+            .lock()
+            .insert(Arc::clone(&id))
+        {
             let message = "a call with the same id is still running; give each call its own id";
             return Err(ToolError::conflict(message));
         }
@@ -247,20 +253,20 @@ struct ReservedId {
 
 impl Drop for ReservedId {
     fn drop(&mut self) {
-        self.session.rare().journaled.lock().remove(&self.id);
+        self.session.shared().journaled.lock().remove(&self.id);
     }
 }
 
 /// Takes what an earlier process recorded of this call, as it was known when the session opened.
 fn take_recovered(call: &GovernedCall<'_>, arguments: &str) -> Option<RecoveredCall> {
-    let mut earlier = call.session.rare.get()?.earlier.lock();
+    let mut earlier = call.session.used_shared()?.earlier.lock();
     let is_it = |found: &RecoveredCall| is_answered_by(call, found, arguments);
     earlier.take(call.request.id(), is_it)
 }
 
 /// Returns the number of the recorded call that this one replaces.
 fn replaced_by(call: &GovernedCall<'_>) -> Option<u64> {
-    let earlier = call.session.rare.get()?.earlier.lock();
+    let earlier = call.session.used_shared()?.earlier.lock();
     earlier.replaced_by(call.request.id())
 }
 
@@ -313,7 +319,7 @@ fn recorded_response(found: &RecoveredCall) -> Option<ToolResponse> {
 
 /// Takes the response that an earlier process recorded of a call that will not be made again.
 pub(crate) fn recovered_end(session: &SessionInner, call: &ToolCall) -> Option<ToolResponse> {
-    let mut earlier = session.rare.get()?.earlier.lock();
+    let mut earlier = session.used_shared()?.earlier.lock();
     let found = earlier.take(call.id(), |found| found.entry.tool == call.name())?;
     genuine_response(session, call, &found)
 }
@@ -347,8 +353,8 @@ pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> Earl
         Ok(Some(JournalStart::Known(found))) => Ok(Some(*found)),
         // A journal of one process knows the calls of earlier ones only as a list.
         Ok(Some(JournalStart::Recorded) | None) => {
-            let rare = session.rare.get();
-            let listed = rare.map_or(Listed::No, |rare| rare.earlier.lock().listed(call));
+            let shared = session.used_shared();
+            let listed = shared.map_or(Listed::No, |shared| shared.earlier.lock().listed(call));
             match listed {
                 Listed::Unanswered(found) => Ok(Some(*found)),
                 Listed::No => Ok(None),
@@ -363,7 +369,7 @@ pub(crate) async fn earlier_end(session: &SessionInner, call: &ToolCall) -> Earl
     };
     match found {
         Ok(Some(found)) if found.entry.tool == call.name() => {
-            session.rare().earlier.lock().settle(&found);
+            session.shared().earlier.lock().settle(&found);
             match genuine_response(session, call, &found) {
                 Some(response) => EarlierEnd::Response(Box::new(response)),
                 None => EarlierEnd::Lost,

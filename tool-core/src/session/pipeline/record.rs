@@ -213,7 +213,7 @@ fn keep_updates(call: &GovernedCall<'_>, progress: &Progress) {
     };
     if !updates.is_empty() {
         call.session
-            .rare()
+            .shared()
             .updates
             .push(call.request.id(), call.tool.name(), updates);
     }

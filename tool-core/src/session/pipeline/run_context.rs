@@ -45,8 +45,8 @@ impl SessionHandle for SessionInner {
 
     fn playout(self: Arc<Self>) -> BoxFuture<'static, ()> {
         Box::pin(async move {
-            if let Some(rare) = self.rare.get() {
-                rare.playout.finished().await;
+            if let Some(shared) = self.used_shared() {
+                shared.playout.finished().await;
             }
         })
     }
@@ -68,10 +68,10 @@ impl SessionHandle for SessionInner {
     }
 
     fn waiting_questions(&self) -> &AtomicU32 {
-        &self.rare().waiting_questions
+        &self.shared().waiting_questions
     }
 
     fn memos(&self) -> &SessionMemos {
-        &self.rare().memos
+        &self.shared().memos
     }
 }
