@@ -4,7 +4,7 @@ use crate::call::error::ToolError;
 use crate::registry::context::{FailedToolset, SetupFailure, ToolContext};
 use crate::tool::derived_toolset::MappedToolset;
 use crate::tool::instance::{LIFECYCLE_TIMEOUT, OpenToolsets, ToolsetInstance};
-use crate::tool::toolset::{Tool, Toolset, flatten, for_each_toolset};
+use crate::tool::toolset::{Tool, Toolset, flatten, for_each_toolset, for_each_toolset_detached};
 use std::sync::Arc;
 
 /// The toolsets that failed, and their errors.
@@ -60,7 +60,8 @@ impl ToolContext {
             return (open, None);
         }
         let acquire = |instance: Arc<ToolsetInstance>| instance.acquire(LIFECYCLE_TIMEOUT);
-        let results = for_each_toolset(self.instances(), acquire).await;
+        // Others may wait for the same setup. A toolset that nobody takes closes itself.
+        let results = for_each_toolset_detached(self.instances(), acquire).await;
         let (mut opened, failed) = split(self.instances(), results);
         let rest = (!failed.is_empty()).then(|| self.without_toolsets(&failed));
         if let Some(rest) = &rest {

@@ -337,11 +337,30 @@ where
 {
     // Dropping the returned future aborts the tasks.
     let spawn = |toolset: &Arc<T>| AbortOnDropHandle::new(tokio::spawn(work(Arc::clone(toolset))));
-    let results = join_all(toolsets.iter().map(spawn).collect::<Vec<_>>()).await;
-    let flatten = |ended: Result<_, JoinError>| {
-        ended.unwrap_or_else(|error| Err(ToolError::internal(join_error_message(error))))
-    };
-    results.into_iter().map(flatten).collect()
+    let tasks = toolsets.iter().map(spawn).collect::<Vec<_>>();
+    let results = join_all(tasks).await;
+    results.into_iter().map(result_of_task).collect()
+}
+
+/// Does the same as [`for_each_toolset`], except that the work goes on if the returned future is
+/// dropped: it may be work that others wait for too.
+pub(crate) async fn for_each_toolset_detached<T, F, R>(
+    toolsets: &[Arc<T>],
+    work: impl Fn(Arc<T>) -> F,
+) -> Vec<Result<R, ToolError>>
+where
+    T: ?Sized,
+    F: Future<Output = Result<R, ToolError>> + Send + 'static,
+    R: Send + 'static,
+{
+    let spawn = |toolset: &Arc<T>| tokio::spawn(work(Arc::clone(toolset)));
+    let tasks = toolsets.iter().map(spawn).collect::<Vec<_>>();
+    let results = join_all(tasks).await;
+    results.into_iter().map(result_of_task).collect()
+}
+
+fn result_of_task<R>(ended: Result<Result<R, ToolError>, JoinError>) -> Result<R, ToolError> {
+    ended.unwrap_or_else(|error| Err(ToolError::internal(join_error_message(error))))
 }
 
 /// Describes the end of a task that did not complete. The text of a panic is kept as it is: quotes

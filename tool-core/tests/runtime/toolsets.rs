@@ -7,9 +7,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use tool_core::tool::LifecycleFuture;
 use tool_core::{
-    ErrorKind, Mode, Policy, RunContext, Tool, ToolContext, Toolset, ToolsetExt, toolset,
+    ErrorKind, Mode, Policy, RunContext, Runtime, Tool, ToolContext, Toolset, ToolsetExt, toolset,
 };
 
 /// A toolset that counts, and whose setup may be told to fail, to wait or to hang.
@@ -677,4 +678,73 @@ async fn replaced_tools_close_after_their_last_session() {
     drop(session);
     settle().await;
     assert_eq!(database.counts(), (1, 1));
+}
+
+/// Begins to open a session, and stops waiting for it while its toolset is set up.
+async fn given_up_opening(runtime: &Runtime) {
+    let runtime = runtime.clone();
+    let opening = tokio::spawn(async move { open(&runtime, "1", Mode::Text).await });
+    settle().await;
+    opening.abort();
+    settle().await;
+}
+
+// L6
+#[tokio::test]
+async fn setup_goes_on_without_the_caller_who_began_it() {
+    let go = Arc::new(Notify::new());
+    let database = Database {
+        go: Some(Arc::clone(&go)),
+        ..Database::default()
+    };
+    let runtime = runtime(tools![database.clone()], Policy::text());
+    given_up_opening(&runtime).await;
+    go.notify_one();
+    let session = open(&runtime, "2", Mode::Text).await;
+    assert!(call(&session, "query", json!({})).await.is_ok());
+    assert_eq!(database.counts(), (1, 0));
+}
+
+// L6
+#[tokio::test]
+async fn setup_that_nobody_waits_for_is_closed() {
+    let go = Arc::new(Notify::new());
+    let database = Database {
+        go: Some(Arc::clone(&go)),
+        ..Database::default()
+    };
+    let runtime = runtime(tools![database.clone()], Policy::text());
+    given_up_opening(&runtime).await;
+    go.notify_one();
+    settle().await;
+    assert_eq!(database.counts(), (1, 1));
+}
+
+/// A toolset whose close takes 100 ms.
+struct SlowToClose;
+
+#[toolset(discover = false)]
+impl SlowToClose {
+    #[close]
+    async fn shut(&self) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+
+    /// Work slowly.
+    #[tool]
+    fn work_slowly(&self) -> bool {
+        true
+    }
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn session_ends_if_its_caller_stops_waiting() {
+    let runtime = runtime(tools![], Policy::text());
+    let opening = runtime.session("1", Mode::Text).tools(tools![SlowToClose]);
+    let session = opening.await.expect("opens");
+    let ended = timeout(Duration::from_millis(1), session.end()).await;
+    assert!(ended.is_err());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(session.state().ended);
 }
