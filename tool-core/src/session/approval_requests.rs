@@ -2,16 +2,19 @@
 //! their responses.
 
 use crate::call::ToolResponse;
+use crate::session::inner::SessionInner;
+use crate::session::state::SessionId;
 use futures_util::FutureExt;
-use futures_util::future::Shared;
+use futures_util::future::{Shared, WeakShared};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use tokio::sync::{oneshot, watch};
 
 /// The calls for which this process has requested approval, the oldest first.
-pub(crate) struct ApprovalRequests<S> {
-    calls: Mutex<VecDeque<RequestedCall<S>>>,
+#[derive(Default)]
+pub(crate) struct ApprovalRequests {
+    calls: Mutex<VecDeque<RequestedCall>>,
     /// The number of requests so far.
     pub(crate) count: watch::Sender<u64>,
     /// The places of the responses that some task may wait for, by the ids of the calls.
@@ -19,18 +22,22 @@ pub(crate) struct ApprovalRequests<S> {
 }
 
 /// A call for which approval was requested.
-pub(crate) struct RequestedCall<S> {
-    pub(crate) session: Weak<S>,
+#[derive(Clone)]
+pub(crate) struct RequestedCall {
+    pub(crate) session: SessionId,
+    /// The incarnation of the session, which is the same after a renewal.
+    pub(crate) incarnation: u128,
     principal: Arc<str>,
     pub(crate) id: String,
 }
 
-impl<S> Clone for RequestedCall<S> {
-    fn clone(&self) -> Self {
+impl RequestedCall {
+    pub(crate) fn new(session: &SessionInner, id: &str) -> Self {
         Self {
-            session: Weak::clone(&self.session),
-            principal: Arc::clone(&self.principal),
-            id: self.id.clone(),
+            session: session.id.clone(),
+            incarnation: session.record.incarnation(),
+            principal: Arc::clone(&session.principal),
+            id: id.to_owned(),
         }
     }
 }
@@ -38,59 +45,47 @@ impl<S> Clone for RequestedCall<S> {
 /// The most calls that a runtime remembers to have requested approval for.
 const MAX_REQUESTS: usize = 256;
 
-impl<S> Default for ApprovalRequests<S> {
-    fn default() -> Self {
-        Self {
-            calls: Mutex::default(),
-            count: watch::Sender::default(),
-            waiters: Mutex::default(),
-        }
-    }
-}
-
-impl<S> ApprovalRequests<S> {
-    /// Adds a call of a session, and returns the place of its response. Past [`MAX_REQUESTS`] the
-    /// oldest is forgotten. A principal that holds a quarter of them loses its own oldest, so that
-    /// it cannot push out those of others.
-    pub(crate) fn add(&self, session: &Arc<S>, principal: &Arc<str>, id: &str) -> Outcome {
-        let (answer, outcome) = oneshot::channel();
+impl ApprovalRequests {
+    /// Adds a call of a session, and returns the place of its response. A call that an engine makes
+    /// again is listed once.
+    pub(crate) fn add(&self, call: RequestedCall) -> Outcome {
         // Registered before others see the call, so that no decision is missed.
+        let outcome = self.outcome_of(&call.id);
+        let mut calls = self.calls.lock();
+        match calls.iter_mut().find(|known| known.id == call.id) {
+            Some(known) => *known = call,
+            None => push(&mut calls, call),
+        }
+        drop(calls);
+        self.count.send_modify(|count| *count += 1);
+        outcome
+    }
+
+    /// Returns the place of the response of a call: that for which some task waits already, or a new
+    /// one.
+    fn outcome_of(&self, id: &str) -> Outcome {
         let mut waiters = self.waiters.lock();
+        let known = waiters.get(id).and_then(|waiter| waiter.outcome.as_ref());
+        if let Some(outcome) = known.and_then(WeakShared::upgrade) {
+            return outcome;
+        }
         if waiters.len() == waiters.capacity() {
             waiters.retain(|_, waiter| !waiter.answer.is_closed());
         }
-        waiters.insert(
-            id.to_owned(),
-            Waiter {
-                answer,
-                approval: None,
-            },
-        );
-        drop(waiters);
-        let mut calls = self.calls.lock();
-        if calls.len() == MAX_REQUESTS {
-            let mut own = calls
-                .iter()
-                .enumerate()
-                .filter(|(_, call)| call.principal == *principal);
-            let oldest = own
-                .next()
-                .filter(|_| own.count() >= MAX_REQUESTS / 4)
-                .map_or(0, |(at, _)| at);
-            calls.remove(oldest);
-        }
-        calls.push_back(RequestedCall {
-            session: Arc::downgrade(session),
-            principal: Arc::clone(principal),
-            id: id.to_owned(),
-        });
-        drop(calls);
-        self.count.send_modify(|count| *count += 1);
-        outcome.shared()
+
+        let (answer, response) = oneshot::channel();
+        let outcome = response.shared();
+        let waiter = Waiter {
+            answer,
+            outcome: outcome.downgrade(),
+            approval: None,
+        };
+        waiters.insert(id.to_owned(), waiter);
+        outcome
     }
 
     /// Returns the calls, the oldest first.
-    pub(crate) fn calls(&self) -> Vec<RequestedCall<S>> {
+    pub(crate) fn calls(&self) -> Vec<RequestedCall> {
         self.calls.lock().iter().cloned().collect()
     }
 
@@ -121,12 +116,31 @@ impl<S> ApprovalRequests<S> {
     }
 }
 
+/// Adds a call. Past [`MAX_REQUESTS`] the oldest is forgotten. A principal that holds a quarter of
+/// them loses its own oldest, so that it cannot push out those of others.
+fn push(calls: &mut VecDeque<RequestedCall>, call: RequestedCall) {
+    if calls.len() == MAX_REQUESTS {
+        let mut own = calls
+            .iter()
+            .enumerate()
+            .filter(|(_, other)| other.principal == call.principal);
+        let oldest = own
+            .next()
+            .filter(|_| own.count() >= MAX_REQUESTS / 4)
+            .map_or(0, |(at, _)| at);
+        calls.remove(oldest);
+    }
+    calls.push_back(call);
+}
+
 /// The response of a call that waited for approval, for all tasks that wait for it.
 pub(crate) type Outcome = Shared<oneshot::Receiver<ToolResponse>>;
 
 /// The tasks that wait, or may yet wait, for the response of a call.
 pub(crate) struct Waiter {
     answer: oneshot::Sender<ToolResponse>,
+    /// The response, as the tasks wait for it.
+    outcome: Option<WeakShared<oneshot::Receiver<ToolResponse>>>,
     /// The approval that runs the call, known by its address: of many at the same time one does.
     approval: Option<Arc<str>>,
 }
@@ -139,12 +153,12 @@ impl Waiter {
 }
 
 /// An approval that may run its call. Dropped, it leaves no waiter behind.
-pub(crate) struct Approval<'a, S> {
-    pub(crate) requests: &'a ApprovalRequests<S>,
+pub(crate) struct Approval<'a> {
+    pub(crate) requests: &'a ApprovalRequests,
     pub(crate) id: Arc<str>,
 }
 
-impl<S> Approval<'_, S> {
+impl Approval<'_> {
     /// Takes out the waiter, if this approval has run the call.
     pub(crate) fn take_waiter(&self) -> Option<Waiter> {
         let mut waiters = self.requests.waiters.lock();
@@ -155,8 +169,37 @@ impl<S> Approval<'_, S> {
     }
 }
 
-impl<S> Drop for Approval<'_, S> {
+impl Drop for Approval<'_> {
     fn drop(&mut self) {
         drop(self.take_waiter());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::ToolCall;
+
+    fn requested() -> RequestedCall {
+        RequestedCall {
+            session: SessionId::from("s-1"),
+            incarnation: 1,
+            principal: "user:7".into(),
+            id: "approval-1".to_owned(),
+        }
+    }
+
+    // M35
+    #[test]
+    fn each_request_of_a_call_gets_its_response() {
+        let requests = ApprovalRequests::default();
+        let outcomes = [requests.add(requested()), requests.add(requested())];
+        let waiter = requests.take_waiter("approval-1").expect("tasks wait");
+        let call = ToolCall::new("call_1", "pay", "{}");
+        waiter.answer(&ToolResponse::outside_session(&call));
+        for outcome in outcomes {
+            let response = outcome.now_or_never().expect("it is there");
+            assert_eq!(response.expect("an answer").meta().tool(), "pay");
+        }
     }
 }

@@ -67,7 +67,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) metrics: RuntimeMetrics,
     pub(crate) circuits: Circuits,
     pub(crate) accounts: Mutex<Accounts>,
-    pub(crate) approvals: ApprovalRequests<SessionInner>,
+    pub(crate) approvals: ApprovalRequests,
     /// The spare bytes of the lists of calls, of sessions that are not in memory.
     pub(crate) spare: Arc<SpareRoom>,
     pub(crate) drain: DrainSwitch,

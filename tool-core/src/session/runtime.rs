@@ -636,8 +636,8 @@ impl Runtime {
     pub async fn waiting_calls(&self) -> Result<Vec<WaitingCall>, StoreError> {
         let mut waiting = Vec::new();
         for requested in self.0.approvals.calls() {
-            let session = requested.session.upgrade();
-            let session = session.filter(|session| !session.record.state().ended);
+            let session = self.0.session(requested.session.as_str());
+            let session = session.filter(|session| session.is_open_as(requested.incarnation));
             let pending = match &session {
                 Some(session) => session.record.pending(&requested.id).await?,
                 None => None,

@@ -1,6 +1,6 @@
 //! The binding of an approval: one call, once, of one principal.
 
-use crate::support::{Counter, asked, call, kind, message, open, runtime, text, tools};
+use crate::support::{Counter, asked, call, kind, message, open, renew, runtime, text, tools};
 use futures_util::future::{join, join_all};
 use serde_json::json;
 use std::sync::Arc;
@@ -500,4 +500,18 @@ async fn a_runtime_remembers_256_requests_for_approval() {
         (waiting.len(), waiting[0].session.id().as_str()),
         (256, "s-44")
     );
+}
+
+// R-I4
+#[tokio::test]
+async fn waiting_calls_are_listed_after_a_renewal() {
+    let runtime = runtime(bank().0, Policy::text());
+    let earlier = open(&runtime, "s", Mode::Text).await;
+    let token = ask(&earlier, 1).await;
+    let renewed = renew(&runtime, "s", Mode::Text).await;
+    drop(earlier);
+    let waiting = runtime.waiting_calls().await.expect("in memory");
+    assert_eq!(waiting.len(), 1);
+    assert_eq!(waiting[0].token, token);
+    assert!(renewed.approve(&token).await.is_ok());
 }

@@ -147,3 +147,14 @@ async fn an_approval_that_is_sent_twice_is_charged_once() {
     let third = call(&session, "find", json!({"name": "c"})).await;
     assert_eq!(kind(&third), Some(ErrorKind::BudgetExceeded));
 }
+
+// M35
+#[tokio::test]
+async fn a_step_that_runs_again_is_listed_once() {
+    let runtime = process(&Arc::new(MemoryStore::new()));
+    let session = opened(&runtime).await;
+    unrecorded(&session, sending()).await;
+    unrecorded(&session, sending()).await;
+    let waiting = runtime.waiting_calls().await.expect("in memory");
+    assert_eq!(waiting.len(), 1);
+}

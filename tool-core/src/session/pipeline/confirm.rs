@@ -5,7 +5,7 @@ use crate::call::meta::PendingOutcome;
 use crate::call::tool_call::CallApproval;
 use crate::call::{ApprovalReason, Confirmation, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::agent_event::ApprovalWanted;
-use crate::session::approval_requests::Outcome;
+use crate::session::approval_requests::{Outcome, RequestedCall};
 use crate::session::approvals::{
     ApprovalLimit, ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
     summary_of,
@@ -285,7 +285,7 @@ pub(crate) async fn request_approval(
     };
     let AskedCall { pending, token } = asked;
     let requests = &session.runtime.approvals;
-    let outcome = requests.add(session, &session.principal, &pending.id);
+    let outcome = requests.add(RequestedCall::new(session, &pending.id));
     let lines = pending.argument_lines();
     let confirmation = Confirmation {
         token,
