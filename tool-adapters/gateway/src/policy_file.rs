@@ -143,7 +143,7 @@ pub(crate) struct Limits {
     pub(crate) approval_wait: Time,
     /// The calls of a session that wait for approval.
     pub(crate) max_approvals: Option<NonZeroU32>,
-    /// The time for which the result of an idempotent tool answers equal calls.
+    /// The time for which the result of a tool that only reads answers equal calls.
     pub(crate) result_cache: Option<Time>,
     /// The time for an operation in Redis.
     pub(crate) store_deadline: Option<Time>,

@@ -430,6 +430,14 @@ impl ToolResponse {
             .is_some_and(|optional| !optional.content.is_empty())
     }
 
+    /// Returns the number of bytes of the data and of the content parts.
+    pub(crate) fn result_bytes(&self) -> usize {
+        let data = self.data_json().map_or(0, str::len);
+        let parts = self.meta.optional.iter();
+        let parts = parts.flat_map(|optional| &*optional.content);
+        data + parts.map(Content::bytes).sum::<usize>()
+    }
+
     /// Returns the plain form, and true where it is not JSON.
     fn plain_text(&self) -> (String, bool) {
         match self

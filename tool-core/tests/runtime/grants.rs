@@ -2,7 +2,7 @@
 
 use crate::support::{Counter, call, kind, message, runtime, text, tools};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tool_core::session::{CallGrant, Decision, GrantScope, HookedCall, MemoryStore, StoreError};
@@ -37,6 +37,13 @@ impl Shop {
     fn pay(&self, cents: u32) -> u32 {
         self.0.add();
         cents
+    }
+
+    /// Look into a customer's file.
+    #[tool(name = "look_up", category = "retrieval", confirm)]
+    fn look_up(&self, customer: u32) -> u32 {
+        self.0.add();
+        customer
     }
 
     /// Order by phone.
@@ -288,6 +295,94 @@ async fn grant_that_ends_while_a_hook_waits_covers_nothing() {
     assert_eq!(response.data_json(), Some("\"1 cake\""));
     let entry = session.audit().await.expect("the log").remove(2);
     assert_eq!(entry.decision, None, "no grant has approved it");
+}
+
+fn caching() -> Policy {
+    Policy::text()
+        .result_cache_ttl(Some(MINUTE))
+        .repeated_calls(None)
+}
+
+async fn look_up(session: &Session) -> ToolResponse {
+    call(session, "look_up", json!({"customer": 7})).await
+}
+
+// R-C1
+#[tokio::test]
+async fn answer_from_the_cache_uses_the_approval() {
+    let (session, runs) = session(caching()).await;
+    let tokens = [
+        token(&look_up(&session).await),
+        token(&look_up(&session).await),
+    ];
+    for token in &tokens {
+        let response = session.approve(token).await;
+        assert_eq!(response.data_json(), Some("7"));
+    }
+    assert_eq!(runs.get(), 1, "the second answer is the first one's");
+
+    let again = session.approve(&tokens[1]).await;
+    assert_eq!(kind(&again), Some(ErrorKind::NotFound));
+}
+
+// R-C8
+#[tokio::test]
+async fn approval_of_a_cached_call_gives_its_grant() {
+    let (session, runs) = session(caching()).await;
+    let first = token(&look_up(&session).await);
+    session.approve(&first).await;
+    let response = decided(&session, "look_up", json!({"customer": 7}), |decision| {
+        decision.always_for_tool(MINUTE)
+    })
+    .await;
+    assert_eq!((response.data_json(), runs.get()), (Some("7"), 1));
+    assert_eq!(session.grants().await.expect("the grants").len(), 1);
+}
+
+// R-C8
+#[tokio::test]
+async fn audit_log_names_the_grant_of_a_cached_call() {
+    let (session, runs) = session(caching()).await;
+    decided(&session, "look_up", json!({"customer": 7}), |decision| {
+        decision.always_for_tool(MINUTE)
+    })
+    .await;
+    assert!(look_up(&session).await.is_ok());
+    assert_eq!(runs.get(), 1);
+    let audit = session.audit().await.expect("the log");
+    let decision = audit[2].decision.as_ref().expect("a decision");
+    assert!(decision.grant.as_ref().is_some_and(|grant| !grant.is_new));
+}
+
+// R-C8
+#[tokio::test]
+async fn grant_revoked_in_a_hook_covers_no_cached_call() {
+    let (tools, runs) = shop();
+    let revoked = Arc::new(OnceLock::<Session>::new());
+    let hook_revoked = Arc::clone(&revoked);
+    let runtime =
+        Runtime::builder(tools)
+            .policy(caching())
+            .before(async move |call: HookedCall<'_>| {
+                if let Some(session) = hook_revoked.get().filter(|_| call.call_id == "last") {
+                    for grant in session.grants().await.expect("the grants") {
+                        session.revoke(&grant.id).await.expect("revokes");
+                    }
+                }
+                Ok::<(), ToolError>(())
+            });
+    let runtime = runtime.build().expect("a runtime");
+    let session = runtime.session("s-1", Mode::Text).await.expect("a session");
+    decided(&session, "look_up", json!({"customer": 7}), |decision| {
+        decision.always_for_tool(MINUTE)
+    })
+    .await;
+
+    assert!(revoked.set(session.clone()).is_ok());
+    let last = ToolCall::new("last", "look_up", json!({"customer": 7}));
+    let response = session.call(last).await;
+    assert!(asks(&response), "{}", message(&response));
+    assert_eq!(runs.get(), 1);
 }
 
 // R-C8

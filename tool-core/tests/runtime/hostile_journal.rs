@@ -100,9 +100,9 @@ impl Bank {
         ToolOutput::new(amount).intent(Intent::SuppressAudio)
     }
 
-    /// Pay, as often as it is asked the same.
-    #[tool(category = "action", idempotent)]
-    fn settle(&self) -> ToolOutput {
+    /// Read the balance, in silence.
+    #[tool(category = "retrieval")]
+    fn balance(&self) -> ToolOutput {
         ToolOutput::new(self.0.add()).intent(Intent::SuppressAudio)
     }
 
@@ -198,12 +198,12 @@ async fn intents_of_a_reused_result_are_not_repeated() {
         .build()
         .expect("a runtime");
     let session = runtime.session("s", Mode::Voice).await.expect("a session");
-    session.call(asked("settle", json!({}))).await;
+    session.call(asked("balance", json!({}))).await;
     session
         .change(&[StateChange::AudioSuppressed(false)])
         .await
         .expect("a change");
-    let reused = session.call(asked("settle", json!({}))).await;
+    let reused = session.call(asked("balance", json!({}))).await;
     assert_eq!(reused.data_json(), Some("1"));
     assert_eq!(
         (

@@ -8,6 +8,7 @@
 
 use crate::support::{Counter, call, kind, open, text, tools, voice};
 use serde_json::json;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tool_core::{
     Content, ErrorKind, Mode, Policy, Runtime, Session, ToolError, ToolOutput, tool, toolset,
@@ -35,7 +36,11 @@ impl Library {
     }
 
     /// Print, in text only. On paper.
-    #[tool(modes("text"), idempotent, guide = "tests/runtime/print.md")]
+    #[tool(
+        modes("text"),
+        category = "retrieval",
+        guide = "tests/runtime/print.md"
+    )]
     fn print(&self) -> u32 {
         self.ran.add()
     }
@@ -244,7 +249,7 @@ async fn reused_result_names_its_original_call() {
 }
 
 /// Show a picture.
-#[tool(idempotent)]
+#[tool(category = "retrieval")]
 fn picture() -> ToolOutput {
     ToolOutput::new(7).with_content([Content::text("a cat")])
 }
@@ -334,6 +339,32 @@ async fn failures_and_actions_are_not_reused() {
             Some(ErrorKind::Transient)
         );
     }
+}
+
+#[derive(Clone, Default)]
+struct Lamp {
+    color: Arc<Mutex<String>>,
+}
+
+#[toolset(discover = false)]
+impl Lamp {
+    /// Set the color.
+    #[tool(category = "action", idempotent)]
+    fn set_color(&self, color: String) {
+        *self.color.lock().expect("the color") = color;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn equal_call_of_an_idempotent_action_runs_again() {
+    let lamp = Lamp::default();
+    let policy = Policy::text().result_cache_ttl(Some(Duration::from_secs(60)));
+    let session = text(tools![lamp.clone()], policy).await;
+    for color in ["red", "blue", "red"] {
+        let response = call(&session, "set_color", json!({"color": color})).await;
+        assert!(response.is_ok(), "{response}");
+    }
+    assert_eq!(*lamp.color.lock().expect("the color"), "red");
 }
 
 // R-L5

@@ -296,7 +296,7 @@ impl GovernedCall<'_> {
 
     /// Waits for the hooks before the call, passes its circuit breakers and shared limits, redeems its
     /// approval or checks its grant, and records its start in the journal. Returns the call's claim in
-    /// the journal, or the response of a call that does not run.
+    /// the journal, or the response of a call that does not run, which may be a cached result.
     async fn prepare(
         &self,
         gate: &AdmissionGate<'_>,
@@ -311,17 +311,17 @@ impl GovernedCall<'_> {
         if let Err(error) = before.unwrap_or_else(|_| Err(late("waiting for a hook"))) {
             return Err(self.refuse(text, error).await);
         }
-        if let Some(response) = self.cached_result(text) {
-            refund.keep_charge();
-            return Err(Box::new(response));
-        }
 
-        // Before the approval is used up, as the call may come again.
-        let entered = passage::enter(gate.call, |error| gate.without_store(error)).await;
-        match entered {
-            Ok(Some(passage)) => gate.keep_passage(passage),
-            Ok(None) => {}
-            Err(error) => return Err(self.refuse(text, error).await),
+        // Before the approval is used up, as the call may come again. An answer from the cache passes
+        // no circuit breaker and takes no place.
+        let cached = self.cached_result(text).map(Box::new);
+        if cached.is_none() {
+            let entered = passage::enter(gate.call, |error| gate.without_store(error)).await;
+            match entered {
+                Ok(Some(passage)) => gate.keep_passage(passage),
+                Ok(None) => {}
+                Err(error) => return Err(self.refuse(text, error).await),
+            }
         }
 
         // As late as possible, so that an approval is not used up by a call that does not run.
@@ -332,6 +332,11 @@ impl GovernedCall<'_> {
             && !granted::holds(self, granted.grant).await
         {
             return Err(self.ask_person(text, granted.reasons).await);
+        }
+
+        if let Some(response) = cached {
+            refund.keep_charge();
+            return Err(response);
         }
         let start = record_start(self, text, hooked.turn);
         let started = timeout_at(self.deadline(), start).await;

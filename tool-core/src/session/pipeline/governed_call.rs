@@ -13,12 +13,12 @@ use crate::session::policy::Policy;
 use crate::session::running::{Interruptions, RunningCall, RunningGuard};
 use crate::time;
 use crate::time::CallInstant;
-use crate::tool::FunctionTool;
 use crate::tool::bare_call::repair_arguments;
 use crate::tool::call_settings::CallSettings;
 use crate::tool::definition::CompiledDefinition;
 use crate::tool::response_builder::ResponseBuilder;
 use crate::tool::thread_time::ThreadTime;
+use crate::tool::{Category, FunctionTool};
 use sha2::{Digest, Sha256};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -278,22 +278,26 @@ impl<'a> GovernedCall<'a> {
         ToolError::new(ErrorKind::Timeout, message, self.definition().is_harmless()).unexpected()
     }
 
+    /// Returns the time for which the result may answer later equal calls, if it may. Only that of a
+    /// retrieval does: an answer from the cache has no effect, and other tools may have one.
+    #[inline]
+    fn cache_ttl(&self) -> Option<Duration> {
+        let ttl = self.policy.result_cache_ttl?;
+        let is_retrieval = self.definition().options.category == Category::Retrieval;
+        // A search declares what it finds.
+        (is_retrieval && !self.session.tools.is_search(self.index)).then_some(ttl)
+    }
+
     /// Returns true if the result may answer later equal calls.
     #[inline]
     pub(crate) fn is_cacheable(&self) -> bool {
-        self.policy.result_cache_ttl.is_some()
-            && self.definition().options.is_idempotent()
-            // A search declares what it finds.
-            && !self.session.tools.is_search(self.index)
+        self.cache_ttl().is_some()
     }
 
     /// Returns the result of an equal call as this call's response, with a warning that names the
     /// other call.
     pub(crate) fn cached_result(&self, text: &str) -> Option<ToolResponse> {
-        let ttl = self
-            .policy
-            .result_cache_ttl
-            .filter(|_| self.is_cacheable())?;
+        let ttl = self.cache_ttl()?;
         let mut response = self
             .session
             .rare()
@@ -314,11 +318,11 @@ impl<'a> GovernedCall<'a> {
 
     /// Keeps the result of a successful call.
     pub(crate) fn cache_result(&self, text: &str, response: &ToolResponse) {
-        if response.is_ok() && self.is_cacheable() {
-            self.session
-                .rare()
-                .results
-                .insert(self.fingerprint(text).digest(), response.clone());
+        if response.is_ok()
+            && let Some(ttl) = self.cache_ttl()
+        {
+            let digest = self.fingerprint(text).digest();
+            self.session.rare().results.insert(digest, response, ttl);
         }
     }
 
