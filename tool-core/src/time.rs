@@ -55,7 +55,7 @@ pub(crate) fn milliseconds(time: Duration) -> String {
 ///
 /// Only the time between two readings is meaningful, as the counter drifts from the system's clock
 /// in hours.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CallInstant(u64);
 
 impl CallInstant {

@@ -234,13 +234,15 @@ impl Policy {
         max_step_calls: usize => step_calls;
         /// Sets the depth to which tools may call tools. Defaults to 8.
         max_depth: u32 => max_depth;
-        /// Sets the time after which an unused session expires. Defaults to 30 minutes.
+        /// Sets the time after which an unused session expires. Defaults to 30 minutes. A session in
+        /// memory does not expire while a call runs. In another store, set it to more than the
+        /// longest call takes.
         idle_timeout: Duration => idle_timeout;
         /// Sets the sessions that may be open at once. Defaults to 100,000.
         max_sessions: u64 => max_sessions;
-        /// Sets the time for which the result of an `idempotent` tool or of a retrieval answers
-        /// equal calls of the same session. Such an answer counts against the budgets and as an
-        /// attempt, as the call itself does. Defaults to `None`: results are not cached.
+        /// Sets the time for which the result of a retrieval answers equal calls of the same
+        /// session. Such an answer counts against the budgets and as an attempt, as the call itself
+        /// does. Defaults to `None`: results are not cached.
         result_cache_ttl: Option<Duration> => result_cache_ttl;
         /// Sets the steps of tool calls that a reply may take before the model must answer.
         /// Defaults to 3 in voice and 16 in text.

@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio::time::advance;
 use tool_core::session::StateChange;
 use tool_core::{
-    ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolResponse, tool, toolset,
+    ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext,
+    ToolOutput, ToolResponse, tool, toolset,
 };
 
 #[derive(Clone, Default)]
@@ -192,6 +193,56 @@ async fn every_use_keeps_a_session_alive() {
     );
     almost().await;
     assert!(greet(&session).await.is_ok());
+}
+
+/// Travel for 90 seconds, and greet on the way.
+#[tool]
+async fn travel(ctx: &RunContext) -> ToolOutput {
+    tokio::time::sleep(Duration::from_secs(70)).await;
+    let greeted = ctx.call("greet", json!({"name": "Ada"})).await;
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    ToolOutput::new(greeted.is_ok()).intent(Intent::SuppressAudio)
+}
+
+/// Opens a session that expires while a call travels.
+async fn travelling() -> (Runtime, Session) {
+    let minute = Duration::from_secs(60);
+    let policy = Policy::text().idle_timeout(minute).deadline(2 * minute);
+    let runtime = runtime(tools![Desk::default(), travel], policy);
+    let session = open(&runtime, "s", Mode::Text).await;
+    (runtime, session)
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn session_does_not_expire_while_its_call_runs() {
+    let (_runtime, session) = travelling().await;
+    let response = call(&session, "travel", json!({})).await;
+    assert_eq!(response.data_json(), Some("true"), "the nested call runs");
+    assert!(session.state().audio_suppressed);
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn session_with_a_running_call_is_joined() {
+    let (runtime, session) = travelling().await;
+    let running = begin(&session, "c", "travel", "{}").await;
+    advance(Duration::from_secs(65)).await;
+    assert_eq!(runtime.sessions().await, Ok(1));
+    let joined = open(&runtime, "s", Mode::Text).await;
+    assert!(answer(running).await.is_ok());
+    assert!(joined.state().audio_suppressed);
+}
+
+// R-I3
+#[tokio::test(start_paused = true)]
+async fn idle_time_begins_with_the_end_of_a_call() {
+    let (_runtime, session) = travelling().await;
+    call(&session, "travel", json!({})).await;
+    advance(Duration::from_secs(59)).await;
+    assert!(greet(&session).await.is_ok());
+    advance(Duration::from_secs(60)).await;
+    assert!(is_over(&greet(&session).await));
 }
 
 // R-I3

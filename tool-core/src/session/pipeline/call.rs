@@ -194,6 +194,8 @@ impl GovernedCall<'_> {
     /// Makes a call that the gate has stopped, because something has to be awaited before the
     /// method runs. Its arguments were decoded from `text`, so they are known to be valid.
     async fn run_deferred(&self, gate: &AdmissionGate<'_>, text: &str) -> ToolResponse {
+        let _open = self.session.record.keep_open();
+
         // Admit, if the store can only be awaited.
         let admitted = match gate.wait(text).await {
             Ok(admitted) => admitted,

@@ -74,6 +74,7 @@ impl ToolCaller for GovernedTool<'_, '_> {
 /// dropped at its deadline.
 async fn wait(gate: &AdmissionGate<'_>, tool: WaitingTool<'_>) -> ToolResult {
     let call = gate.call;
+    let _open = call.session.record.keep_open();
     let running = gate.take_running().unwrap_or_else(|| call.list());
     // On an error the guard cancels the token, which ends what the tool has spawned.
     let outcome = wait_for(call, &running, pin!(tool)).await?;

@@ -10,7 +10,7 @@ use crate::session::grants::{CallGrant, GrantRequest, GrantVerdict};
 use crate::session::metrics::call_log::{CallLog, SessionCall};
 use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 use crate::session::store::approval_page::{ApprovalPage, ApprovalPlace};
-use crate::session::store::memory::MemoryRecord;
+use crate::session::store::memory::{MemoryRecord, OpenGuard};
 use crate::session::store::permits::{PermitRequest, PermitVerdict};
 use crate::session::store::session_store::{
     Admission, AnsweredCallRecord, OpenError, OpenRequest, SessionRecord, SessionStore, Settlement,
@@ -244,6 +244,12 @@ impl RecordHandle {
         self.memory
             .as_ref()
             .map(|record| record.settle_now(settlement))
+    }
+
+    /// Keeps a session in memory from expiring while a call runs. Other stores see a call when it
+    /// begins and when it ends.
+    pub(crate) fn keep_open(&self) -> Option<OpenGuard<'_>> {
+        self.memory.as_ref().map(|record| record.keep_open())
     }
 
     /// Returns what the turn has used, if the session is in memory.

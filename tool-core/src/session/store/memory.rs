@@ -36,7 +36,7 @@ use tokio::time::Instant;
 /// They end with the process.
 ///
 /// A session that is not used for the policy's `idle_timeout` has expired, and is removed when room
-/// is needed.
+/// is needed. A session with a running call is in use.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -196,7 +196,7 @@ impl SessionStore for MemoryStore {
             && let Some(mut state) = open.lock_open(moment)
         {
             open.check_owner(request)?;
-            state.last_used = moment;
+            state.use_at(moment);
             return Ok(Arc::clone(open));
         }
         if sessions.records.len() as u64 >= request.max_sessions {
@@ -318,6 +318,8 @@ pub struct MemoryRecord {
 struct RecordState {
     core: SessionCore,
     last_used: CallInstant,
+    /// The calls that run for longer, during which the session is not idle.
+    running: usize,
     idle_timeout: Duration,
     /// Created on first use, as few sessions need it.
     approvals: Option<Box<SessionApprovals>>,
@@ -333,6 +335,7 @@ impl MemoryRecord {
         let state = RecordState {
             core: SessionCore::default(),
             last_used: CallInstant::now(),
+            running: 0,
             idle_timeout: request.idle_timeout,
             approvals: None,
         };
@@ -387,8 +390,14 @@ impl MemoryRecord {
     #[inline]
     fn touch_at(&self, now: CallInstant) -> Option<MutexGuard<'_, RecordState>> {
         let mut state = self.lock_open(now)?;
-        state.last_used = now;
+        state.use_at(now);
         Some(state)
+    }
+
+    /// Keeps the session from expiring while a call runs.
+    pub(crate) fn keep_open(&self) -> OpenGuard<'_> {
+        self.state.lock().running += 1;
+        OpenGuard(self)
     }
 
     /// Removes the session from the store. Called without the record's own lock, because opening a
@@ -443,10 +452,28 @@ impl MemoryRecord {
     }
 }
 
+/// Keeps a session open until it is dropped. From then on the session is idle.
+pub(crate) struct OpenGuard<'a>(&'a MemoryRecord);
+
+impl Drop for OpenGuard<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.running -= 1;
+        state.use_at(CallInstant::now());
+    }
+}
+
 impl RecordState {
     #[inline]
     fn is_open(&self, now: CallInstant) -> bool {
-        !self.core.is_over() && now.since(self.last_used) < self.idle_timeout
+        let is_idle = || self.running == 0 && now.since(self.last_used) >= self.idle_timeout;
+        !self.core.is_over() && !is_idle()
+    }
+
+    /// Takes note of a use. A call that has waited began before later ones.
+    #[inline]
+    fn use_at(&mut self, now: CallInstant) {
+        self.last_used = self.last_used.max(now);
     }
 
     /// Returns the call that waits under an id.
