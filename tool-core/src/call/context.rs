@@ -93,6 +93,8 @@ pub(crate) struct CallContext {
     /// The pending approvals of these calls. The host gets them with the response; the tool must
     /// not, as it might repeat a token to the model.
     pub(crate) confirmations: OnceLock<Box<Mutex<Vec<Confirmation>>>>,
+    /// True once a `blocking` tool has one of the threads of its session.
+    pub(crate) has_thread: AtomicBool,
     /// True once the call's response has been made.
     pub(crate) answered: AtomicBool,
     pub(crate) questions: OnceLock<Arc<CallQuestions>>,
@@ -302,12 +304,18 @@ impl RunContext {
             name,
             arguments,
         );
-        let depth = self.call.call.as_ref().map_or(0, ToolCall::depth) + 1;
+        let caller = self.call.call.as_ref();
+        let depth = caller.map_or(0, ToolCall::depth) + 1;
+        let has_thread = self.call.has_thread.load(Ordering::Relaxed)
+            || caller.is_some_and(ToolCall::is_on_thread);
         match self.session_handle() {
             Some(session) => {
                 let span = self.call.span.get().filter(|_| span::current().is_none());
-                let call = Arc::clone(&session)
-                    .call(call.at_depth(depth).called_by(Arc::clone(self.questions())));
+                let call = call
+                    .at_depth(depth)
+                    .on_thread(has_thread)
+                    .called_by(Arc::clone(self.questions()));
+                let call = Arc::clone(&session).call(call);
                 self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await)
                     .await
             }

@@ -299,6 +299,19 @@ impl ToolCall {
         self
     }
 
+    /// Sets whether a tool above the call waits on a thread of the session's pool.
+    pub(crate) fn on_thread(mut self, is_on_thread: bool) -> Self {
+        self.options.get_or_insert_default().is_on_thread = is_on_thread;
+        self
+    }
+
+    /// Returns true if a tool above the call waits on a thread of the session's pool.
+    pub(crate) fn is_on_thread(&self) -> bool {
+        self.options
+            .as_ref()
+            .is_some_and(|options| options.is_on_thread)
+    }
+
     /// Marks a call that an engine makes again if the process ends before its response is recorded.
     pub(crate) fn in_step(mut self) -> Self {
         self.options.get_or_insert_default().is_step = true;

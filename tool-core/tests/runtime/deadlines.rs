@@ -8,6 +8,7 @@ use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, advance};
 use tool_core::{ErrorKind, Mode, Policy, RunContext, Runtime, Session, toolset};
@@ -259,6 +260,28 @@ impl Threads {
         n
     }
 
+    /// Take a thread for a moment.
+    #[tool(name = "take_thread", blocking, timeout = "500ms")]
+    fn take_thread(&self) -> u32 {
+        1
+    }
+
+    /// Have another tool take a thread.
+    #[tool(name = "delegate")]
+    async fn delegate(&self, ctx: &RunContext) -> bool {
+        ctx.call("take_thread", json!({})).await.is_ok()
+    }
+
+    /// Wait on a thread for another tool.
+    #[tool(name = "wait_on_thread", blocking)]
+    fn wait_on_thread(&self, ctx: &RunContext, tool: &str) -> String {
+        let response = Handle::current().block_on(ctx.call(tool, json!({})));
+        response
+            .data_json()
+            .unwrap_or(message(&response))
+            .to_owned()
+    }
+
     /// Break on a thread.
     #[tool(name = "block_and_break", blocking)]
     fn block_and_break(&self) {
@@ -336,6 +359,16 @@ async fn blocking_pool_is_bounded_by_the_policy() {
         assert!(call.await.expect("a response").is_ok());
     }
     assert_eq!(gate.runs.get(), 3);
+}
+
+// R-B4, R-B5
+#[tokio::test]
+async fn blocking_tool_can_call_a_blocking_tool() {
+    let (_, session, _) = threads(Policy::text().blocking_threads(1)).await;
+    for (tool, expected) in [("take_thread", "1"), ("delegate", "true")] {
+        let response = call(&session, "wait_on_thread", json!({"tool": tool})).await;
+        assert_eq!(response.data::<String>().expect("a text"), expected);
+    }
 }
 
 // R-B5

@@ -37,6 +37,9 @@ pub(crate) async fn run(
         Err(error) => return call.responses().fail(error),
     };
     refund.keep_charge();
+    if let Some(scope) = call.scope() {
+        scope.has_thread.store(true, Ordering::Relaxed);
+    }
     let running = gate.take_running().unwrap_or_else(|| call.list());
     let tool = call.tool.clone();
     let ctx = call.ctx.clone();
@@ -101,12 +104,16 @@ struct BlockingEnd {
 }
 
 /// Waits for a thread: first of the session's share, so that only as many calls of a session as it
-/// has wait among those of other sessions.
+/// has wait among those of other sessions. A call that a `blocking` tool waits for uses its caller's
+/// place, as the two would wait for each other otherwise.
 async fn acquire_thread(
     call: &GovernedCall<'_>,
     pools: [&ThreadPool; 2],
 ) -> Result<[Option<OwnedSemaphorePermit>; 2], ToolError> {
     let mut permits = [None, None];
+    if call.request.is_on_thread() {
+        return Ok(permits);
+    }
     for ((pool, owner), permit) in pools
         .into_iter()
         .zip(["a session", "all sessions"])
