@@ -6,10 +6,11 @@ use crate::call::{ApprovalReason, ErrorKind, Intent, ToolResponse};
 use crate::schema::timestamp::Timestamp;
 use crate::session::approvals::call_digest;
 use crate::session::metrics::spare_room::Spare;
-use crate::text::{Name, prefix};
+use crate::text::{Name, prefix, truncate};
 use crate::time::CallInstant;
 use crate::trace::Redaction;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +64,8 @@ pub struct AuditEntry {
     pub principal: String,
     /// The outcome.
     pub outcome: CallOutcome,
-    /// The intents that the session has carried out for the call, in order: at most the last 1,000.
+    /// The intents that the session has carried out for the call, in order: at most the last 1,000,
+    /// and 64 KiB of them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub intents: Vec<AuditedIntent>,
     /// The decision of a person, if the call waited for one.
@@ -88,7 +90,8 @@ pub enum CallOutcome {
     Refused(ErrorKind),
 }
 
-/// An intent that a session has carried out.
+/// An intent that a session has carried out. Its texts are redacted by the policy's [`Redaction`];
+/// longer ones are cut to 2,000 characters, and end in `...`. A payload that is cut is a text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct AuditedIntent {
@@ -131,8 +134,9 @@ pub struct ChangedArguments {
     pub run_digest: String,
 }
 
-/// The most characters of arguments that a decision keeps.
-const MAX_ARGUMENTS: usize = 2_000;
+/// The most characters that an entry keeps of the arguments of a decision, and of each text of an
+/// intent.
+const MAX_TEXT: usize = 2_000;
 
 /// Returns reasons as the audit log has them. They may repeat arguments.
 pub(crate) fn redacted_reasons(
@@ -149,9 +153,9 @@ impl ChangedArguments {
     /// Describes a change of the arguments of a call of a tool.
     pub(crate) fn new(tool: &str, asked: &str, run: &str, redaction: &Redaction) -> Self {
         Self {
-            asked: redaction.json_up_to(asked, MAX_ARGUMENTS),
+            asked: redaction.json_up_to(asked, MAX_TEXT),
             asked_digest: call_digest(tool, asked),
-            run: redaction.json_up_to(run, MAX_ARGUMENTS),
+            run: redaction.json_up_to(run, MAX_TEXT),
             run_digest: call_digest(tool, run),
         }
     }
@@ -236,6 +240,34 @@ impl AuditedIntent {
             effect: effect.into(),
         }
     }
+
+    /// Describes an intent that was carried out as an entry keeps it: redacted, and cut where it is
+    /// long.
+    pub(crate) fn kept(intent: &Intent, effect: &str, redaction: &Redaction) -> Self {
+        let text = |text: &str| truncate(&redaction.text(text), MAX_TEXT);
+        let intent = match intent {
+            Intent::SetPendingMessage(message) => Intent::SetPendingMessage(text(message)),
+            Intent::Navigate(to) => Intent::Navigate(text(to)),
+            Intent::Custom { name, payload } => {
+                let payload = redaction.json_up_to(&payload.to_string(), MAX_TEXT);
+                let payload = serde_json::from_str(&payload).unwrap_or(Value::String(payload));
+                let name = name.clone();
+                Intent::Custom { name, payload }
+            }
+            other => other.clone(),
+        };
+        Self::new(intent, text(effect))
+    }
+
+    /// Returns the number of bytes of its texts.
+    fn bytes(&self) -> usize {
+        let own = match &self.intent {
+            Intent::SetPendingMessage(text) | Intent::Navigate(text) => text.len(),
+            Intent::Custom { name, payload } => name.len() + payload.to_string().len(),
+            _ => 0,
+        };
+        own + self.effect.len()
+    }
 }
 
 impl CallOutcome {
@@ -257,10 +289,21 @@ impl CallOutcome {
 /// The intents of a call that are kept.
 const MAX_INTENTS: usize = 1_000;
 
-/// Leaves the last intents of a call that has very many.
+/// The bytes of a call's intents that are kept.
+const MAX_INTENT_BYTES: usize = 64 * 1024;
+
+/// Leaves the last intents of a call that has very many or large ones.
 pub(crate) fn last_intents(mut intents: Vec<AuditedIntent>) -> Vec<AuditedIntent> {
-    let surplus = intents.len().saturating_sub(MAX_INTENTS);
-    intents.drain(..surplus);
+    let mut kept = 0;
+    let mut bytes = 0;
+    for intent in intents.iter().rev().take(MAX_INTENTS) {
+        bytes += intent.bytes();
+        if bytes > MAX_INTENT_BYTES {
+            break;
+        }
+        kept += 1;
+    }
+    intents.drain(..intents.len() - kept);
     intents
 }
 

@@ -278,6 +278,56 @@ async fn entries_have_bounded_texts() {
     );
 }
 
+/// Leave a message and a value for the session.
+#[tool]
+fn leave(message: String) -> ToolOutput {
+    let value = Intent::custom("acme.left", json!({"text": message}));
+    ToolOutput::new(())
+        .intent(Intent::SetPendingMessage(message))
+        .intent(value.expect("a namespace"))
+}
+
+/// Show a page many times.
+#[tool]
+fn show_pages(length: usize) -> ToolOutput {
+    let page = "p".repeat(length);
+    (0..900).fold(ToolOutput::new(()), |output, _| {
+        output.intent(Intent::Navigate(page.clone()))
+    })
+}
+
+// R-I1, T12
+#[tokio::test]
+async fn entries_have_bounded_intents() {
+    let session = text(tools![leave, show_pages], free()).await;
+    let message = "m".repeat(100_000);
+    call(&session, "leave", json!({"message": message})).await;
+    call(&session, "show_pages", json!({"length": 1_500})).await;
+    assert_eq!(session.state().pending_message, Some(message.clone()));
+    assert_eq!(session.state().values["acme.left"]["text"], message);
+
+    let audit = session.audit().await.expect("kept");
+    assert_eq!(audit[0].intents.len(), 2);
+    for (entry, most) in audit.iter().zip([5_000, 100_000]) {
+        let json = serde_json::to_string(entry).expect("serialises");
+        assert!(json.len() < most, "{}", json.len());
+        assert_eq!(
+            serde_json::from_str::<AuditEntry>(&json).expect("reads"),
+            *entry
+        );
+    }
+}
+
+// R-I1, T1
+#[tokio::test]
+async fn intents_in_entries_are_redacted() {
+    let session = text(tools![leave], free()).await;
+    call(&session, "leave", json!({"message": "password=canary"})).await;
+    let audit = session.audit().await.expect("kept");
+    assert_eq!(audit[0].intents.len(), 2);
+    assert!(!format!("{audit:?}").contains("canary"), "{audit:?}");
+}
+
 // R-I1, T1
 #[tokio::test]
 async fn entries_have_no_arguments_and_no_results() {

@@ -396,10 +396,7 @@ async fn settle(
     for intent in carried_out {
         let (change, effect) = carry_out(intent, call.session.mode());
         changes.extend(change);
-        intents.push(AuditedIntent {
-            intent: intent.clone(),
-            effect,
-        });
+        intents.push(AuditedIntent::kept(intent, &effect, &call.policy.redaction));
     }
     let had_intents = !intents.is_empty();
     let audit = [audit_entry(call, turn, response, intents)];
