@@ -119,10 +119,6 @@ pub(crate) trait SessionHandle: Any + Send + Sync {
     /// Returns the session's state as tools read it.
     fn state(&self) -> Arc<Value>;
 
-    /// Makes a call of the session that has passed the host's layers.
-    #[cfg(feature = "tower")]
-    fn call_inside_layers(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse>;
-
     /// Returns the idempotency key of a call in a turn.
     fn idempotency_key(&self, call: &ToolCall, turn: u64) -> Option<Arc<str>>;
 

@@ -2,19 +2,17 @@
 
 use crate::call::approval_reason::ApprovalReason;
 use crate::call::asker::{Asker, CallQuestions};
-#[cfg(feature = "tower")]
-use crate::call::context::SessionHandle;
 use crate::call::handlers::{HostHandlers, SharedHandlers, handler_setters};
 use crate::call::progress::{Progress, ProgressUpdate};
 use crate::json::nested::{is_nested_too_deep, unless_too_deep};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+#[cfg(feature = "tower")]
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
-#[cfg(feature = "tower")]
-use std::sync::Weak;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
@@ -42,8 +40,6 @@ pub struct ToolCall {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ToolCallOptions {
     session: Option<Arc<str>>,
-    #[cfg(feature = "tower")]
-    calling_session: Option<CallingSession>,
     /// The approval under which the call waited, once a person has approved it.
     approval: Option<CallApproval>,
     progress: Option<Progress>,
@@ -51,24 +47,35 @@ struct ToolCallOptions {
     cancellation: Option<Cancellation>,
     /// The number of tools above the call.
     depth: u32,
+    /// True if one of these tools waits on a thread of the session's pool.
+    is_on_thread: bool,
     /// True for a call that an engine makes again after a crash.
     is_step: bool,
+    #[cfg(feature = "tower")]
+    layers: Option<LayersRecord>,
 }
 
-/// The session whose call passes through layers. Calls that differ in it alone are equal.
+/// What a session keeps of a call that passes its layers. Calls with different records are equal.
 #[cfg(feature = "tower")]
-#[derive(Clone, Debug)]
-struct CallingSession(Weak<dyn SessionHandle>);
+#[derive(Clone)]
+struct LayersRecord(Arc<dyn Any + Send + Sync>);
 
 #[cfg(feature = "tower")]
-impl PartialEq for CallingSession {
+impl fmt::Debug for LayersRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LayersRecord")
+    }
+}
+
+#[cfg(feature = "tower")]
+impl PartialEq for LayersRecord {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
 #[cfg(feature = "tower")]
-impl Eq for CallingSession {}
+impl Eq for LayersRecord {}
 
 /// The token of a host that may cancel the call. Calls with different tokens are equal.
 #[derive(Clone, Debug)]
@@ -124,7 +131,7 @@ impl ToolCall {
         options.session = Some(id.into());
         #[cfg(feature = "tower")]
         {
-            options.calling_session = None;
+            options.layers = None;
         }
         self
     }
@@ -328,18 +335,18 @@ impl ToolCall {
         self.options.as_ref().map_or(0, |options| options.depth)
     }
 
-    /// Sets the session whose call passes through layers.
+    /// Sets what the session keeps of a call that passes its layers.
     #[cfg(feature = "tower")]
-    pub(crate) fn called_in(mut self, session: Weak<dyn SessionHandle>) -> Self {
-        self.options.get_or_insert_default().calling_session = Some(CallingSession(session));
+    pub(crate) fn in_layers(mut self, record: Arc<dyn Any + Send + Sync>) -> Self {
+        self.options.get_or_insert_default().layers = Some(LayersRecord(record));
         self
     }
 
-    /// Returns the session whose call has passed through layers.
+    /// Returns what the session keeps of a call that passes its layers.
     #[cfg(feature = "tower")]
-    pub(crate) fn calling_session(&self) -> Option<Arc<dyn SessionHandle>> {
-        let session = self.options.as_ref()?.calling_session.as_ref()?;
-        session.0.upgrade()
+    pub(crate) fn layers<T: Any>(&self) -> Option<&T> {
+        let record = self.options.as_ref()?.layers.as_ref()?;
+        record.0.downcast_ref()
     }
 
     pub(crate) fn shared_id(&self) -> &Arc<str> {

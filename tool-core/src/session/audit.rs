@@ -84,7 +84,7 @@ pub struct AuditEntry {
 pub enum CallOutcome {
     /// The call succeeded.
     Succeeded,
-    /// The tool ran, and the call failed.
+    /// The call failed. The tool has run, or it may have.
     Failed(ErrorKind),
     /// The tool did not run.
     Refused(ErrorKind),

@@ -34,7 +34,7 @@ pub(crate) async fn earlier_background_ends(
             EarlierEnd::Response(response) => *response,
             EarlierEnd::Lost => {
                 let lost = lost_background_call(session, &call);
-                without_tool::record_refusal(session, &call, &lost);
+                without_tool::record_begun(session, &call, &lost, None);
                 lost
             }
         };

@@ -204,7 +204,7 @@ impl Session {
             EarlierEnd::Response(response) => *response,
             EarlierEnd::Lost => lost_call(&self.0, call),
         };
-        without_tool::record_refusal(&self.0, call, &response);
+        without_tool::record_begun(&self.0, call, &response, None);
         Ok(response)
     }
 

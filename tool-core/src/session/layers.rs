@@ -1,8 +1,11 @@
 //! tower's layers around the calls of all sessions.
 
 use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
+use crate::session::audit::AuditEntry;
+use crate::session::inner::SessionInner;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Weak};
 use tokio::sync::Mutex;
 use tower::util::{BoxService, MapErr};
 use tower::{BoxError, Layer, Service, ServiceExt};
@@ -53,25 +56,27 @@ impl LayerStack {
         })
     }
 
-    /// Makes a call through the layers. If one of them fails, only a `harmless` tool has had no
-    /// effect.
+    /// Makes a call through the layers. If one of them fails once the call has reached them, only a
+    /// `harmless` tool has had no effect.
     pub(crate) async fn call(
         &self,
         call: ToolCall,
         harmless: bool,
-    ) -> Result<ToolResponse, ToolError> {
+    ) -> Result<ToolResponse, LayerError> {
+        let mut is_made = false;
         let calling = async {
             let response = {
                 let LayeredService { unbuilt, service } = &mut *self.0.lock().await;
                 while let Some(wrap) = unbuilt.pop() {
                     *service = service.take().map(wrap);
                 }
-                service
+                let ready = service
                     .as_mut()
                     .ok_or("a layer panicked while it was built")?
                     .ready()
-                    .await?
-                    .call(call)
+                    .await?;
+                is_made = true;
+                ready.call(call)
             };
             response.await
         };
@@ -79,21 +84,102 @@ impl LayerStack {
             .catch_unwind()
             .await
             .unwrap_or_else(|_| Err("a layer panicked".into()));
-        response.map_err(|error| layer_error(&error, harmless))
+        response.map_err(|error| layer_error(&error, is_made, harmless))
     }
 }
 
-/// Converts the error of a layer. Unless the call was shed, it may have run.
-fn layer_error(error: &BoxError, harmless: bool) -> ToolError {
-    if error.is::<tower::load_shed::error::Overloaded>() {
-        return ToolError::rate_limit(
-            "too many concurrent calls; nothing was done. Try again shortly",
-        );
+/// The error of a call that its layers have answered.
+pub(crate) struct LayerError {
+    pub(crate) error: ToolError,
+    /// True if the tool has run, or may have.
+    pub(crate) may_have_run: bool,
+}
+
+/// Converts the error of a layer. Unless the call was shed, or the layers did not get it, it may have
+/// run.
+fn layer_error(error: &BoxError, is_made: bool, harmless: bool) -> LayerError {
+    let is_shed = error.is::<tower::load_shed::error::Overloaded>();
+    let may_have_run = is_made && !is_shed;
+    let error = if is_shed {
+        ToolError::rate_limit("too many concurrent calls; nothing was done. Try again shortly")
+    } else if error.is::<tower::timeout::error::Elapsed>() {
+        ToolError::new(ErrorKind::Timeout, "the call took too long", harmless)
+    } else {
+        ToolError::internal(format!("a layer refused the call: {error}"))
+    };
+    LayerError {
+        error: error.partial_side_effects(may_have_run && !harmless),
+        may_have_run,
     }
-    if error.is::<tower::timeout::error::Elapsed>() {
-        let timeout = ToolError::new(ErrorKind::Timeout, "the call took too long", harmless);
-        return timeout.partial_side_effects(!harmless);
+}
+
+/// A call that passes its session's layers, with its entry in the audit log if they drop it while it
+/// runs. They may answer the call themselves, and its one entry tells of that answer.
+pub(crate) struct PassingCall {
+    session: Weak<SessionInner>,
+    state: parking_lot::Mutex<DropState>,
+}
+
+#[derive(Default)]
+enum DropState {
+    /// The layers have the call.
+    #[default]
+    Open,
+    /// They have dropped it.
+    Dropped(Box<AuditEntry>),
+    /// They have answered it.
+    Answered,
+    /// Its caller waits for no answer any more.
+    Left,
+}
+
+impl PassingCall {
+    pub(crate) fn of(session: &Arc<SessionInner>) -> Self {
+        Self {
+            session: Arc::downgrade(session),
+            state: parking_lot::Mutex::default(),
+        }
     }
-    ToolError::internal(format!("a layer refused the call: {error}"))
-        .partial_side_effects(!harmless)
+
+    /// Returns the session that makes the call.
+    pub(crate) fn session(&self) -> Option<Arc<SessionInner>> {
+        self.session.upgrade()
+    }
+
+    /// Leaves the entry of a call that was dropped to its layers. Returns the entry if they no longer
+    /// have the call, so that it has to be logged.
+    pub(crate) fn leave(&self, entry: AuditEntry) -> Option<AuditEntry> {
+        let mut state = self.state.lock();
+        match *state {
+            DropState::Open | DropState::Dropped(_) => {
+                *state = DropState::Dropped(Box::new(entry));
+                None
+            }
+            DropState::Answered => None,
+            DropState::Left => Some(entry),
+        }
+    }
+
+    /// Takes note that the layers have answered the call, and returns the entry if they have dropped
+    /// it.
+    pub(crate) fn answer(&self) -> Option<AuditEntry> {
+        self.end(DropState::Answered)
+    }
+
+    /// Takes note that the layers no longer have the call, and returns the entry if they have dropped
+    /// it and not answered it.
+    pub(crate) fn end_unanswered(&self) -> Option<AuditEntry> {
+        self.end(DropState::Left)
+    }
+
+    fn end(&self, end: DropState) -> Option<AuditEntry> {
+        let mut state = self.state.lock();
+        if matches!(*state, DropState::Answered) {
+            return None;
+        }
+        match std::mem::replace(&mut *state, end) {
+            DropState::Dropped(entry) => Some(*entry),
+            _ => None,
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! The audit log: each answered call with its outcome, its intents, and the person who decided on it. R-I1
 
 use crate::support::{asked, call, kind, message, open, runtime, text, tools};
+use crate::support_b::{answer, begin};
 use jiff::Timestamp;
 use serde_json::json;
 use std::time::Duration;
@@ -10,6 +11,8 @@ use tool_core::{
     ToolError, ToolOutput, tool,
 };
 use tower::limit::ConcurrencyLimitLayer;
+use tower::load_shed::LoadShedLayer;
+use tower::timeout::TimeoutLayer;
 
 /// Greet.
 #[tool]
@@ -458,5 +461,76 @@ async fn running_call_whose_caller_goes_away_has_an_entry() {
     assert_eq!(
         told(&session.audit().await.expect("kept")),
         [("c1", "rest", CallOutcome::Failed(ErrorKind::Cancelled))]
+    );
+}
+
+/// Returns a session whose calls have 50 ms in a layer.
+async fn hurried() -> Session {
+    let hurry = TimeoutLayer::new(Duration::from_millis(50));
+    let runtime = Runtime::builder(tools![rest]).layer(hurry).build();
+    open(&runtime.expect("a runtime"), "s", Mode::Text).await
+}
+
+// R-I1
+#[tokio::test(start_paused = true)]
+async fn running_call_that_a_layer_ends_has_one_entry() {
+    let session = hurried().await;
+    session.call(ToolCall::new("c1", "rest", "{}")).await;
+    assert_eq!(
+        told(&session.audit().await.expect("kept")),
+        [("c1", "rest", CallOutcome::Failed(ErrorKind::Timeout))]
+    );
+}
+
+// R-I1
+#[tokio::test(start_paused = true)]
+async fn call_in_layers_whose_caller_goes_away_has_an_entry() {
+    let session = hurried().await;
+    let asked = session.call(ToolCall::new("c1", "rest", "{}"));
+    let answered = tokio::time::timeout(Duration::from_millis(10), asked).await;
+    assert!(answered.is_err(), "the caller goes away");
+    assert_eq!(
+        told(&session.audit().await.expect("kept")),
+        [("c1", "rest", CallOutcome::Failed(ErrorKind::Cancelled))]
+    );
+}
+
+// R-I1
+#[tokio::test(start_paused = true)]
+async fn call_that_a_layer_sheds_is_a_refusal() {
+    let builder = Runtime::builder(tools![rest]).layer(LoadShedLayer::new());
+    let builder = builder.layer(ConcurrencyLimitLayer::new(1));
+    let session = open(&builder.build().expect("a runtime"), "s", Mode::Text).await;
+    let running = begin(&session, "c1", "rest", "{}").await;
+    session.call(ToolCall::new("c2", "rest", "{}")).await;
+    assert!(answer(running).await.is_ok());
+    let expected = [
+        ("c2", "rest", CallOutcome::Refused(ErrorKind::RateLimit)),
+        ("c1", "rest", CallOutcome::Succeeded),
+    ];
+    assert_eq!(told(&session.audit().await.expect("kept")), expected);
+}
+
+// R-I1, R-C1
+#[tokio::test]
+async fn denied_call_of_a_removed_tool_has_an_entry() {
+    let runtime = runtime(all(), free());
+    let session = open(&runtime, "s", Mode::Text).await;
+    let asked = session
+        .call(ToolCall::new("c1", "pay", json!({"cents": 1})))
+        .await;
+    let token = &asked.meta().confirmation().expect("asks").token;
+    runtime.update_tools(tools![greet]).expect("sound tools");
+    let renewed = runtime.session("s", Mode::Text).renewed().await;
+    let renewed = renewed.expect("a session");
+    let denied = renewed.deny_by(token, "operator:bob").await;
+    assert_eq!(kind(&denied), Some(ErrorKind::Denied));
+
+    let audit = renewed.audit().await.expect("kept");
+    let last = audit.last().expect("an entry");
+    assert_eq!(last.outcome, CallOutcome::Refused(ErrorKind::Denied));
+    assert_eq!(
+        (&*last.tool, by(last)),
+        ("pay", Some((false, "operator:bob")))
     );
 }

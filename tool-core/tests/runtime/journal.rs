@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 use tool_core::call::{Answer, Question, ResultForm};
 use tool_core::session::{
-    Decision, HookedCall, Journal, JournalEntry, JournalError, JournalStart, MemoryStore, Message,
-    PendingCall, PlainSteps, RecoveredCall, StateChange, decision_begun_note,
+    CallOutcome, Decision, HookedCall, Journal, JournalEntry, JournalError, JournalStart,
+    MemoryStore, Message, PendingCall, PlainSteps, RecoveredCall, StateChange, decision_begun_note,
 };
 use tool_core::{
     Content, ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolError,
@@ -270,6 +270,32 @@ async fn action_of_a_killed_process_is_unknown() {
         (ErrorKind::Unknown, true, false)
     );
     assert_eq!((bank.ran.get(), response.meta().call_id()), (1, Some("c1")));
+}
+
+async fn outcomes(session: &Session) -> Vec<CallOutcome> {
+    let audit = session.audit().await.expect("kept");
+    audit.iter().map(|entry| entry.outcome).collect()
+}
+
+// R-I1
+#[tokio::test(start_paused = true)]
+async fn unknown_call_is_not_audited_as_a_refusal() {
+    let bank = Bank::default();
+    killed_while(&bank, "pay_slowly").await;
+    let session = process(&bank).await;
+    session.call(ToolCall::new("c1", "pay_slowly", "{}")).await;
+    let expected = [CallOutcome::Failed(ErrorKind::Unknown)];
+    assert_eq!(outcomes(&session).await, expected);
+}
+
+// R-I1
+#[tokio::test(start_paused = true)]
+async fn lost_call_is_not_audited_as_a_refusal() {
+    let session = process(&Bank::default()).await;
+    let lost = ToolCall::new("c1", "pay", json!({"amount": 5}));
+    session.answer_lost(&lost).await.expect("it has ended");
+    let expected = [CallOutcome::Failed(ErrorKind::Unknown)];
+    assert_eq!(outcomes(&session).await, expected);
 }
 
 // R-B2

@@ -47,7 +47,7 @@ struct Sample {
 pub struct ToolMetrics {
     /// All answered calls, including refused ones.
     pub calls: u64,
-    /// The calls that ran and failed, by error type.
+    /// The calls that failed and have run, or may have, by error type.
     pub errors: BTreeMap<&'static str, u64>,
     /// The calls that did not run, by error type: their arguments were invalid, a limit was
     /// reached, or a person must approve them first, for example.

@@ -47,8 +47,10 @@ pub(crate) async fn deny(
     let consumed = session.record.consume(&id).await;
     if consumed.as_ref().is_ok_and(|consumed| *consumed) {
         let mut response = denied(&call_id, &tool);
-        if let Some((index, found)) = session.tools.find(&tool) {
-            without_tool::count_denial(session, index, &response, person, &reasons).await;
+        let found = session.tools.find(&tool);
+        let index = found.map(|(index, _)| index);
+        without_tool::count_denial(session, index, &response, person, &reasons).await;
+        if let Some((_, found)) = found {
             let call = HookedCall {
                 session: session.id.as_str(),
                 principal: &session.principal,
@@ -65,6 +67,8 @@ pub(crate) async fn deny(
                 }),
             };
             hooks::after(session, &call, &mut response).await;
+        } else {
+            without_tool::tell_hooks(session, &tool, &arguments, &response).await;
         }
         if let Some(waiter) = waiter {
             waiter.answer(&response);

@@ -4,12 +4,12 @@
 use crate::call::{ToolCall, ToolResponse};
 use crate::session::inner::SessionInner;
 #[cfg(feature = "tower")]
-use crate::session::layers::LayerStack;
+use crate::session::layers::{LayerError, LayerStack, PassingCall};
 use crate::session::pipeline::background::call_in_background;
 use crate::session::pipeline::call::govern;
 use crate::session::pipeline::observed::{call_nested, is_observed};
 #[cfg(feature = "tower")]
-use crate::session::pipeline::without_tool;
+use crate::session::pipeline::{record, without_tool};
 #[cfg(feature = "tower")]
 use crate::time::CallInstant;
 use futures_util::future::BoxFuture;
@@ -53,14 +53,42 @@ async fn call_through_layers(
     let began = CallInstant::now();
     let unanswered = call.clone();
     // The session itself and not its id, under which another one may be open by then.
-    let caller = Arc::downgrade(session);
-    let call = call.in_session(session.id.shared()).called_in(caller);
-    match layers.call(call, harmless).await {
-        Ok(response) => response,
-        Err(error) => {
-            let response = ToolResponse::refused(&unanswered, error, began);
-            without_tool::record_refusal(session, &unanswered, &response);
-            response
+    let layered = LayeredCall {
+        session,
+        passing: Arc::new(PassingCall::of(session)),
+    };
+    let passing = Arc::clone(&layered.passing);
+    let call = call.in_session(session.id.shared()).in_layers(passing);
+    let LayerError {
+        error,
+        may_have_run,
+    } = match layers.call(call, harmless).await {
+        Ok(response) => return response,
+        Err(error) => error,
+    };
+    let response = ToolResponse::refused(&unanswered, error, began);
+    if may_have_run {
+        let dropped = layered.passing.answer();
+        without_tool::record_begun(session, &unanswered, &response, dropped);
+    } else {
+        without_tool::record_refusal(session, &unanswered, &response);
+    }
+    response
+}
+
+/// A call that its layers have. Dropped before they have answered it themselves, it logs the entry of
+/// a call that they have dropped.
+#[cfg(feature = "tower")]
+struct LayeredCall<'a> {
+    session: &'a Arc<SessionInner>,
+    passing: Arc<PassingCall>,
+}
+
+#[cfg(feature = "tower")]
+impl Drop for LayeredCall<'_> {
+    fn drop(&mut self) {
+        if let Some(entry) = self.passing.end_unanswered() {
+            record::audit_later(self.session, entry);
         }
     }
 }
@@ -68,17 +96,15 @@ async fn call_through_layers(
 /// Makes a call that has passed the layers, in the session that it came from.
 #[cfg(feature = "tower")]
 pub(crate) async fn call_from_layers(call: ToolCall) -> ToolResponse {
-    match call.calling_session() {
-        Some(session) => session.call_inside_layers(call).await,
+    let session = call.layers().and_then(PassingCall::session);
+    match session {
+        Some(session) => call_inside_layers(&session, call).await,
         // A layer has replaced the call by one of its own.
         None => ToolResponse::outside_session(&call),
     }
 }
 
-pub(crate) async fn call_inside_layers(
-    session: &Arc<SessionInner>,
-    call: ToolCall,
-) -> ToolResponse {
+async fn call_inside_layers(session: &Arc<SessionInner>, call: ToolCall) -> ToolResponse {
     // An approved call has a result in the conversation already, which its first update cannot
     // become.
     match session.background().filter(|_| call.approval().is_none()) {

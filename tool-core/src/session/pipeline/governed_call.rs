@@ -44,7 +44,7 @@ pub(crate) struct GovernedCall<'a> {
     pub(crate) meter: Option<Arc<CallMeter>>,
     /// The progress of a call whose tool takes no context, as a stream reports its items.
     pub(crate) progress: OnceLock<Progress>,
-    /// True once the tool has started.
+    /// True once the tool has started, in this process or in an earlier one.
     pub(crate) has_run: AtomicBool,
     /// The grant that approved the call, or that was given with its approval.
     pub(crate) grant: OnceLock<Box<UsedGrant>>,

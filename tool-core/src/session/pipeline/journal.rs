@@ -279,9 +279,15 @@ fn is_answered_by(call: &GovernedCall<'_>, found: &RecoveredCall, arguments: &st
     is_same || is_of_approval || !call.session.runtime.journal_sealer.is_genuine(found)
 }
 
-/// Returns the recorded response, or UNKNOWN if the call may have had effects. A harmless call runs
-/// again.
+/// Returns the answer to a call that an earlier process has started: the recorded response, or UNKNOWN
+/// if the call may have had effects. A harmless call runs again.
 fn recovered_response(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<ToolResponse> {
+    let response = response_or_unknown(call, found)?;
+    call.set_run();
+    Some(response)
+}
+
+fn response_or_unknown(call: &GovernedCall<'_>, found: &RecoveredCall) -> Option<ToolResponse> {
     let name = call.tool.name();
     if !call.session.runtime.journal_sealer.is_genuine(found) {
         tracing::error!(

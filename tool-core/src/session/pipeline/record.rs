@@ -8,6 +8,8 @@ use crate::session::audit::{
     redacted_reasons,
 };
 use crate::session::inner::SessionInner;
+#[cfg(feature = "tower")]
+use crate::session::layers::PassingCall;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall};
 use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::governed_call::GovernedCall;
@@ -222,7 +224,7 @@ fn keep_updates(call: &GovernedCall<'_>, progress: &Progress) {
 /// Returns the characters of the data or of the error's text, which take room in the model's
 /// context.
 #[inline]
-fn size_for_model(response: &ToolResponse) -> u32 {
+pub(crate) fn size_for_model(response: &ToolResponse) -> u32 {
     let size = response.error().map_or_else(
         || response.meta().size_chars(),
         |error| characters(&error.message),
@@ -300,6 +302,21 @@ pub(crate) fn audit_dropped(call: &GovernedCall<'_>) {
         outcome: CallOutcome::Failed(ErrorKind::Cancelled),
         ..audit_entry(call, session.record.turn(), &response, Vec::new())
     };
+    #[cfg(feature = "tower")]
+    let entry = match call.request.layers::<PassingCall>() {
+        Some(dropped) => dropped.leave(entry),
+        None => Some(entry),
+    };
+    #[cfg(not(feature = "tower"))]
+    let entry = Some(entry);
+    if let Some(entry) = entry {
+        audit_later(session, entry);
+    }
+}
+
+/// Adds an entry to the audit log. A store outside of this process keeps it after the caller has gone
+/// on.
+pub(crate) fn audit_later(session: &Arc<SessionInner>, entry: AuditEntry) {
     if session.record.is_remote() {
         keep_later(
             session,

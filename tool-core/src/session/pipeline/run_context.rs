@@ -5,8 +5,6 @@ use crate::call::context::{SessionHandle, SessionMemos};
 use crate::call::{Mode, ToolCall, ToolResponse};
 use crate::session::inner::SessionInner;
 use crate::session::pipeline::confirm;
-#[cfg(feature = "tower")]
-use crate::session::pipeline::entry::call_inside_layers;
 use crate::session::pipeline::governed_call::{canonical_sent_arguments, idempotency_key};
 use crate::session::pipeline::observed::call_nested;
 use crate::trace::redaction::Redaction;
@@ -18,11 +16,6 @@ use std::sync::atomic::AtomicU32;
 impl SessionHandle for SessionInner {
     fn call(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse> {
         Box::pin(async move { call_nested(&self, call).await })
-    }
-
-    #[cfg(feature = "tower")]
-    fn call_inside_layers(self: Arc<Self>, call: ToolCall) -> BoxFuture<'static, ToolResponse> {
-        Box::pin(async move { call_inside_layers(&self, call).await })
     }
 
     fn deny(self: Arc<Self>, token: String) -> BoxFuture<'static, ToolResponse> {

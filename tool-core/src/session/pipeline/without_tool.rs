@@ -12,7 +12,9 @@ use crate::session::inner::SessionInner;
 use crate::session::metrics::call_log::{AnsweredCall, UNKNOWN};
 use crate::session::pipeline::governed_call::session_over;
 use crate::session::pipeline::hooks::around_request;
-use crate::session::pipeline::record::{CallToKeep, audit, keep, keep_later, kept_call};
+use crate::session::pipeline::record::{
+    CallToKeep, audit, keep, keep_later, kept_call, size_for_model,
+};
 use crate::time::CallInstant;
 use std::future::ready;
 use std::sync::Arc;
@@ -95,22 +97,27 @@ pub(crate) async fn count_without_tool(
     call: &ToolCall,
     response: ToolResponse,
 ) -> ToolResponse {
-    if let Some(kept) = count_refusal(session, call, &response) {
+    if let Some(kept) = count_answer(session, call, &response, Done::Nothing) {
         keep(session, &kept).await;
     }
-    if let Some(error) = response.error() {
-        let error = ToolError::new(error.kind, error.message.clone(), error.retryable);
-        let refused = Box::pin(ready(Err::<(), _>(error)));
-        _ = around_request(
-            session,
-            RequestKind::Call,
-            call.name(),
-            || call.arguments().to_owned(),
-            refused,
-        )
-        .await;
-    }
+    tell_hooks(session, call.name(), call.arguments(), &response).await;
     response
+}
+
+/// Tells the hooks around requests of a call that no tool serves.
+pub(crate) async fn tell_hooks(
+    session: &SessionInner,
+    tool: &str,
+    arguments: &str,
+    response: &ToolResponse,
+) {
+    let Some(error) = response.error() else {
+        return;
+    };
+    let error = ToolError::new(error.kind, error.message.clone(), error.retryable);
+    let refused = Box::pin(ready(Err::<(), _>(error)));
+    let arguments = || arguments.to_owned();
+    _ = around_request(session, RequestKind::Call, tool, arguments, refused).await;
 }
 
 /// Records a call that was refused before its tool was asked for. A store outside of this process
@@ -120,35 +127,63 @@ pub(crate) fn record_refusal(
     call: &ToolCall,
     response: &ToolResponse,
 ) {
-    if let Some(kept) = count_refusal(session, call, response) {
+    if let Some(kept) = count_answer(session, call, response, Done::Nothing) {
         keep_later(session, kept);
     }
 }
 
-/// Counts a call that was refused before its tool was asked for, and adds it to the audit log.
-/// Returns the call if a store outside of this process has to keep it.
-fn count_refusal(
+/// Records the answer to a call that was begun and may have taken effect: by an earlier process, or
+/// inside layers that have dropped it and left this entry.
+pub(crate) fn record_begun(
+    session: &Arc<SessionInner>,
+    call: &ToolCall,
+    response: &ToolResponse,
+    dropped: Option<AuditEntry>,
+) {
+    if let Some(kept) = count_answer(session, call, response, Done::Perhaps(dropped)) {
+        keep_later(session, kept);
+    }
+}
+
+/// What a call that no tool has answered has done.
+enum Done {
+    Nothing,
+    /// It may have taken effect. The entry is that of a call which was dropped while it ran.
+    Perhaps(Option<AuditEntry>),
+}
+
+/// Counts a call that no tool has answered, and adds it to the audit log. Returns the call if a store
+/// outside of this process has to keep it.
+fn count_answer(
     session: &SessionInner,
     call: &ToolCall,
     response: &ToolResponse,
+    done: Done,
 ) -> Option<Box<CallToKeep>> {
     let found = session.tools.find(call.name());
     let name = found.map_or(UNKNOWN, |(_, tool)| tool.name());
     let turn = session.record.turn();
+    let refused = matches!(done, Done::Nothing);
     let answered = AnsweredCall {
-        refused: true,
+        refused,
         ..AnsweredCall::new(name, turn, response, call.arguments())
     };
+    let size = size_for_model(response);
     match found.and_then(|(index, _)| session.tools.stats.get(index)) {
-        Some(stats) => stats.record(&answered, 0),
-        None => session.runtime.metrics.unknown.record(&answered, 0),
+        Some(stats) => stats.record(&answered, size),
+        None => session.runtime.metrics.unknown.record(&answered, size),
     };
     session.log().add(&answered);
     let called = CalledAs {
         call_id: call.id(),
         tool: call.name(),
     };
-    let entry = entry_without_tool(session, turn, called, response);
+    let outcome = CallOutcome::of_response(response, refused);
+    let entry = match done {
+        Done::Perhaps(Some(dropped)) => dropped,
+        _ => entry_without_tool(session, turn, called, response),
+    };
+    let entry = AuditEntry { outcome, ..entry };
     if session.record.is_remote() {
         return kept_call(session, &answered, Some(entry));
     }
@@ -157,22 +192,24 @@ fn count_refusal(
 }
 
 /// Counts the refusal of a call that a person has denied, and adds it to the audit log. The call
-/// itself was counted when it asked for approval.
+/// itself was counted when it asked for approval. `index` is that of the tool, if the session still
+/// has it.
 pub(crate) async fn count_denial(
     session: &SessionInner,
-    index: usize,
+    index: Option<usize>,
     response: &ToolResponse,
     person: Option<&str>,
     reasons: &[ApprovalReason],
 ) {
     let turn = session.record.turn();
-    if let Some(stats) = session.tools.stats.get(index) {
-        let denied = AnsweredCall {
-            refused: true,
-            ..AnsweredCall::new("", turn, response, "")
-        };
-        stats.record(&denied, 0);
-    }
+    let denied = AnsweredCall {
+        refused: true,
+        ..AnsweredCall::new("", turn, response, "")
+    };
+    match index.and_then(|index| session.tools.stats.get(index)) {
+        Some(stats) => stats.record(&denied, 0),
+        None => session.runtime.metrics.unknown.record(&denied, 0),
+    };
     let meta = response.meta();
     let called = CalledAs {
         call_id: meta.call_id().unwrap_or_default(),
