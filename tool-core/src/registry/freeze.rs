@@ -10,7 +10,7 @@ use crate::tool::definition::{
 };
 use crate::tool::instance::ToolsetInstance;
 use crate::tool::invocation::RequiredSetup;
-use crate::tool::{FunctionTool, ProviderTool, Tool, Toolset};
+use crate::tool::{FunctionTool, OnDuplicate, ProviderTool, Tool, Toolset};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -210,6 +210,7 @@ fn check(tool: &ToolDefinition) -> Vec<String> {
     }
     problems.extend(schemas);
     problems.extend(check_retries(tool));
+    problems.extend(check_duplicates(tool));
     let mut messages = problems
         .iter()
         .map(|problem| format!("tool `{name}`: {problem}"))
@@ -227,6 +228,15 @@ fn check_retries(tool: &ToolDefinition) -> Option<String> {
     let may_retry = tool.flags().idempotent;
     (tool.retries().is_some() && !may_retry).then(|| {
         "`retries` needs a tool that can be called again without further effects; mark it `idempotent`, make it a `retrieval`, or remove `retries`"
+            .to_owned()
+    })
+}
+
+/// Refuses a raw tool whose duplicates the model has to confirm: it has the parameters of its schema
+/// alone, and none to confirm with.
+fn check_duplicates(tool: &ToolDefinition) -> Option<String> {
+    (tool.is_raw() && tool.on_duplicate() == OnDuplicate::Confirm).then(|| {
+        "a raw tool has no parameter by which the model confirms a duplicate; choose another `on_duplicate`"
             .to_owned()
     })
 }

@@ -391,7 +391,8 @@ impl CompiledDefinition {
     }
 
     fn of_descriptor(tool: &ToolDescriptor, defaults: &[(usize, Value)]) -> Self {
-        let (schema, problems) = match canonical_schema(tool, defaults) {
+        let confirms = tool.options.on_duplicate == OnDuplicate::Confirm;
+        let (schema, problems) = match canonical_schema(tool.parameters, defaults, confirms) {
             Ok(schema) => (schema, Vec::new()),
             Err(problems) => {
                 let schema = json!({"type": "object", "properties": {}});
@@ -438,6 +439,34 @@ impl CompiledDefinition {
             validated: false,
             raw: Some(SharedSchema::of(parameters, None)),
             ..new
+        }
+    }
+
+    /// Sets the treatment of a call while another call of the tool runs. The parameter by which the
+    /// model confirms a duplicate comes and goes with it.
+    pub(crate) fn set_on_duplicate(&mut self, treatment: OnDuplicate) {
+        let confirmed = self.options.on_duplicate == OnDuplicate::Confirm;
+        let confirms = treatment == OnDuplicate::Confirm;
+        self.options.on_duplicate = treatment;
+        // A raw tool has the parameters of its schema alone. Building a context reports it.
+        if confirms == confirmed || self.raw.is_some() {
+            return;
+        }
+
+        let defaults = self.instance_defaults.iter();
+        let defaults = defaults
+            .map(|(at, text)| (*at, serde_json::from_str(text).unwrap_or_default()))
+            .collect::<Vec<_>>();
+        match canonical_schema(self.rows, &defaults, confirms) {
+            Ok(schema) => {
+                self.schema = CanonicalSchema {
+                    // The types were proven, or not, when the tool was made.
+                    needs_validator: schema.needs_validator || self.schema.needs_validator,
+                    probe: None,
+                    ..schema
+                }
+            }
+            Err(problems) => self.problems.extend(problems),
         }
     }
 
@@ -516,9 +545,12 @@ fn unchecked_schema(value: Value, text: String) -> CanonicalSchema {
     }
 }
 
+/// Builds the schema of a macro's tool. `confirms` adds the parameter by which the model confirms a
+/// duplicate.
 fn canonical_schema(
-    tool: &ToolDescriptor,
+    parameters: &[Parameter],
     defaults: &[(usize, Value)],
+    confirms: bool,
 ) -> Result<CanonicalSchema, Vec<String>> {
     let mut generator = argument_generator();
     let instance_default = |index: usize| {
@@ -527,12 +559,11 @@ fn canonical_schema(
             .find(|(at, _)| *at == index)
             .map(|(_, value)| value.clone())
     };
-    let rows = tool.parameters.iter().enumerate();
+    let rows = parameters.iter().enumerate();
     let mut inputs: Vec<_> = rows
         .map(|(index, row)| ResolvedParameter::new(*row, instance_default(index), &mut generator))
         .collect();
     let probe = write_probe(&inputs, generator.definitions());
-    let confirms = tool.options.on_duplicate == OnDuplicate::Confirm;
     if confirms {
         inputs.push(confirm_duplicate(&mut generator));
     }

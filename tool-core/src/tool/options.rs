@@ -70,7 +70,8 @@ pub enum OnDuplicate {
     Reject,
     /// The running call is cancelled.
     Replace,
-    /// The model has to confirm the new call.
+    /// The model has to confirm the new call, by the parameter `confirm_duplicate`, which the tool
+    /// gets. A raw tool has the parameters of its schema alone, so a context with one does not build.
     Confirm,
 }
 

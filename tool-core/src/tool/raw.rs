@@ -440,6 +440,13 @@ macro_rules! option_setters {
 macro_rules! option_setter {
     // A condition is added to those that the tool has, by `FunctionTool::confirm`.
     ($(#[$set:meta])* confirm($argument:ident: $given:ty) => $value:expr) => {};
+    // The schema changes with the treatment.
+    ($(#[$set:meta])* on_duplicate($argument:ident: $given:ty) => $value:expr) => {
+        $(#[$set])*
+        pub fn on_duplicate(&self, $argument: $given) -> Self {
+            self.changed(|definition| definition.set_on_duplicate($value))
+        }
+    };
     ($(#[$set:meta])* $name:ident($argument:ident: $given:ty) => $value:expr) => {
         $(#[$set])*
         pub fn $name(&self, $argument: $given) -> Self {

@@ -2,8 +2,12 @@
 
 use crate::support::{call, kind, message, text, tools};
 use crate::support_b::{Log, answer, begin};
-use serde_json::json;
-use tool_core::{ErrorKind, Policy, RunContext, Session, ToolResponse, toolset};
+use serde_json::{Value, json};
+use tool_core::tool::OnDuplicate;
+use tool_core::{
+    ErrorKind, FunctionTool, Policy, RawTool, RunContext, Session, ToolContext, ToolError,
+    ToolResponse, toolset,
+};
 
 fn careful(args: &AgreedArgs) -> bool {
     args.what != "tea"
@@ -321,4 +325,64 @@ async fn calls_of_one_step_can_be_duplicates() {
     let answers = session.call_all(calls).await;
     assert!(answers[0].is_ok());
     assert_eq!(kind(&answers[1]), Some(ErrorKind::Conflict));
+}
+
+/// Opens a session with one tool of the desk, as the host has changed it.
+async fn changed(tool: &str, treatment: OnDuplicate) -> Session {
+    let tools = tools![Desk::default()];
+    let tool = tools.function_tool(tool).expect("a tool");
+    text(tools![tool.on_duplicate(treatment)], Policy::text()).await
+}
+
+/// Returns true if the tool takes `confirm_duplicate`.
+fn confirms(session: &Session) -> bool {
+    let tools = session.tools();
+    let definition = tools.definitions().next().expect("a tool");
+    definition.parameters()["properties"]["confirm_duplicate"].is_object()
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn host_can_ask_the_model_about_duplicates() {
+    let session = changed("allowing", OnDuplicate::Confirm).await;
+    assert!(confirms(&session));
+    let running = begin(&session, "first", "allowing", TEA).await;
+    let refused = call(&session, "allowing", json!({"what": "milk"})).await;
+    assert_eq!(kind(&refused), Some(ErrorKind::Conflict));
+    let confirmed = json!({"what": "milk", "confirm_duplicate": true});
+    let response = call(&session, "allowing", confirmed).await;
+    assert_eq!(response.data_json(), Some(r#""milk""#), "{response}");
+    assert!(answer(running).await.is_ok());
+}
+
+// L17
+#[tokio::test(start_paused = true)]
+async fn host_can_allow_what_the_model_had_to_confirm() {
+    let session = changed("asking", OnDuplicate::Allow).await;
+    assert!(!confirms(&session));
+    let running = begin(&session, "first", "asking", TEA).await;
+    assert!(
+        call(&session, "asking", json!({"what": "milk"}))
+            .await
+            .is_ok()
+    );
+    assert!(answer(running).await.is_ok());
+}
+
+// L17
+#[test]
+fn raw_tool_cannot_ask_the_model_about_duplicates() {
+    let declared = RawTool {
+        name: "raw".into(),
+        description: String::new(),
+        parameters: json!({"type": "object"}),
+    };
+    let raw = FunctionTool::raw(declared, async |_: Value, _: &RunContext| {
+        Ok::<_, ToolError>(Value::Null)
+    });
+    let builds = |tool: FunctionTool| ToolContext::builder().with(tool).build();
+    let asking = raw.on_duplicate(OnDuplicate::Confirm);
+    let errors = builds(asking.clone()).expect_err("refused").to_string();
+    assert!(errors.contains("choose another `on_duplicate`"), "{errors}");
+    assert!(builds(asking.on_duplicate(OnDuplicate::Reject)).is_ok());
 }
