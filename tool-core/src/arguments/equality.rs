@@ -28,6 +28,12 @@ pub(crate) struct EqualityRules {
     positions: Option<HashMap<String, usize>>,
 }
 
+/// The rules of arguments that are taken as they were sent, without any default.
+pub(crate) static AS_SENT: EqualityRules = EqualityRules {
+    parameters: Vec::new(),
+    positions: None,
+};
+
 /// The number of rules up to which a search through all is fast.
 const FEW: usize = 128;
 
@@ -188,9 +194,9 @@ impl EqualityRules {
         Ok(KEY.hash_one((tool, sum)))
     }
 
-    /// Returns the canonical JSON of accepted arguments, with the defaults filled in. It goes into
-    /// the history, and a call is recognised by it. Decoded again it gives the same arguments. Text
-    /// that is not a JSON object is returned as it is.
+    /// Returns the canonical JSON of accepted arguments, with the defaults filled in. A call is
+    /// recognised by it. Decoded again it gives the same arguments. Text that is not a JSON object is
+    /// returned as it is.
     pub(crate) fn canonical_text(&self, text: &str) -> String {
         self.canonical_of(text, |_, _| {})
     }

@@ -21,7 +21,7 @@ use crate::session::model_step::ModelStep;
 use crate::session::notes::guard_note;
 use crate::session::pipeline::confirm::wanted_approvals;
 use crate::session::pipeline::durable_call::make_in_step;
-use crate::session::pipeline::governed_call::canonical_sent_arguments;
+use crate::session::pipeline::governed_call::history_arguments;
 use crate::session::pipeline::step::{StepCall, distinct_calls, run_step, with_fresh_ids};
 use crate::session::pipeline::without_tool;
 use crate::session::raw_turn::RawTurn;
@@ -1067,11 +1067,8 @@ impl OpenStep<'_> {
             Some((_, tool))
                 if !matches!(error, Some(ErrorKind::Validation | ErrorKind::NotFound)) =>
             {
-                call.clone().with_arguments(canonical_sent_arguments(
-                    self.session,
-                    tool,
-                    call.arguments(),
-                ))
+                call.clone()
+                    .with_arguments(history_arguments(self.session, tool, call.arguments()))
             }
             _ => call.clone(),
         }

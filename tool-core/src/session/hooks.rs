@@ -210,8 +210,8 @@ pub struct HookedCall<'a> {
     pub tool: &'a ToolDefinition,
     /// The arguments' JSON text. Before and around a call it is canonical, so that you find what
     /// the tool gets however the model spells it: without needless escapes, each parameter under
-    /// its own name, and with the defaults filled in. After a call it is what the model sent, and
-    /// may be invalid if the call was refused.
+    /// its own name, and with the defaults filled in. A raw tool gets no defaults. After a call it is
+    /// what the model sent, and may be invalid if the call was refused.
     pub arguments: &'a str,
     /// The decision of a person, if the call waited for one.
     pub decision: Option<HookedDecision<'a>>,

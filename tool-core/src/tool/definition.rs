@@ -1,7 +1,7 @@
 //! Tool definitions: the view of a tool that the model and the runtime share, and its compiled
 //! form.
 
-use crate::arguments::equality::EqualityRules;
+use crate::arguments::equality::{AS_SENT, EqualityRules};
 use crate::arguments::prepare::CONFIRM_DUPLICATE;
 use crate::arguments::shared_schema::SharedSchema;
 use crate::arguments::validate::check_values;
@@ -504,14 +504,21 @@ impl CompiledDefinition {
     }
 
     /// Returns the canonical JSON of arguments to which a person agrees. Each number is the one
-    /// that the tool receives: a raw tool receives a `Value`.
+    /// that the tool receives: a raw tool receives a `Value`, and no default of its schema.
     pub(crate) fn approved_text(&self, text: &str) -> String {
-        let schema = if self.raw.is_some() {
-            &Value::Bool(true)
-        } else {
-            &self.schema.value
-        };
-        self.equality().approved_text(text, schema)
+        if self.raw.is_some() {
+            return AS_SENT.approved_text(text, &Value::Bool(true));
+        }
+        self.equality().approved_text(text, &self.schema.value)
+    }
+
+    /// Returns the canonical JSON of arguments as the history has them: with the defaults that the
+    /// tool itself fills in. A raw tool fills in none.
+    pub(crate) fn history_text(&self, text: &str) -> String {
+        if self.raw.is_some() {
+            return AS_SENT.canonical_text(text);
+        }
+        self.equality().canonical_text(text)
     }
 
     /// Returns the validator of the result, where there is a schema.

@@ -241,7 +241,7 @@ impl FunctionTool {
 
     /// Returns a new instance of the tool with a further condition, as [`confirm`](Self::confirm) does. A call needs approval if
     /// `asks` returns true or a reason for the arguments' JSON text, or panics. The text is in canonical form, with the defaults
-    /// filled in and without escapes that JSON does not need. Unlike [`Confirm::When`] the condition may capture values.
+    /// that the tool gets and without escapes that JSON does not need. Unlike [`Confirm::When`] the condition may capture values.
     ///
     /// ```
     /// use tool_core::FunctionTool;

@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use std::time::Duration;
 
 use tool_core::call::ResultForm;
+use tool_core::tool::Confirm;
 use tool_core::{
-    Category, ErrorKind, Mode, Policy, RunContext, Session, ToolCall, ToolContext, ToolResponse,
-    tool, toolset,
+    Category, ErrorKind, FunctionTool, Mode, Policy, RawTool, RunContext, Session, ToolCall,
+    ToolContext, ToolError, ToolResponse, tool, toolset,
 };
 
 #[derive(Clone, Default)]
@@ -631,4 +632,39 @@ async fn late_nested_call_keeps_no_place_among_those_that_wait() {
     tokio::time::sleep(Duration::from_secs(2)).await;
     ask(&session, 5).await;
     assert_eq!(bank.0.get(), 0);
+}
+
+/// Returns a raw tool with a default in its schema, which returns what it gets.
+fn note() -> FunctionTool {
+    let properties =
+        json!({"text": {"type": "string"}, "copies": {"type": "integer", "default": 1}});
+    let declared = RawTool {
+        name: "note".into(),
+        description: String::new(),
+        parameters: json!({"type": "object", "properties": properties}),
+    };
+    FunctionTool::raw(declared, async |arguments: Value, _: &RunContext| {
+        Ok::<_, ToolError>(arguments)
+    })
+}
+
+// L3, R-C1
+#[tokio::test]
+async fn approved_raw_tool_gets_what_was_sent() {
+    let session = text(tools![note().confirm(Confirm::Always)], Policy::text()).await;
+    let waits = call(&session, "note", json!({"text": "a"})).await;
+    let shown = waits.meta().confirmation().expect("asks").summary.clone();
+    assert_eq!(shown, r#"note(text: "a")"#);
+    let response = session.approve(&token(&waits)).await;
+    assert_eq!(response.data_json(), Some(r#"{"text":"a"}"#));
+}
+
+// L3, R-C1
+#[tokio::test]
+async fn condition_on_a_raw_tool_sees_what_was_sent() {
+    let careful = note().confirm_where(|arguments| arguments.contains("copies"));
+    let session = text(tools![careful], Policy::text()).await;
+    assert!(call(&session, "note", json!({"text": "a"})).await.is_ok());
+    let asks = call(&session, "note", json!({"text": "a", "copies": 1})).await;
+    assert_eq!(kind(&asks), Some(ErrorKind::ConfirmationRequired));
 }

@@ -404,6 +404,15 @@ pub(crate) fn canonical_sent_arguments(
     }
 }
 
+/// Returns arguments of a model as the history has them, after repair. Arguments that cannot be
+/// repaired are returned unchanged.
+pub(crate) fn history_arguments(session: &SessionInner, tool: &FunctionTool, text: &str) -> String {
+    match repair_arguments(tool, text, None, session.tools.context.settings()) {
+        Ok(prepared) => tool.definition().compiled.history_text(&prepared.text),
+        Err(_) => text.to_owned(),
+    }
+}
+
 /// Returns the key that every attempt at the same call shares, in all processes. Another session
 /// gives another key, also one that is opened later under the same id.
 pub(crate) fn idempotency_key(

@@ -1,6 +1,7 @@
 //! The agent loop over a session of a runtime.
 
-use crate::call::error::ErrorKind;
+use crate::call::RunContext;
+use crate::call::error::{ErrorKind, ToolError};
 use crate::call::mode::Mode;
 use crate::call::response::ResultForm;
 use crate::call::tool_call::ToolCall;
@@ -14,6 +15,8 @@ use crate::session::tests::agent_loop::{
     ECHO, HUSH, WAIT, called, echo, hush, poll, results, say, wait,
 };
 use crate::testing::scripted::ScriptedModel;
+use crate::tool::{FunctionTool, RawTool};
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::Barrier;
 use tool_macros::tool;
@@ -192,6 +195,28 @@ async fn history_has_arguments_with_defaults() {
     let mut history = History::new();
     _ = session.reply(&mut model, &mut history, "hello").await;
     assert_eq!(called(&history)[0].arguments(), r#"{"days":7}"#);
+}
+
+// L3, L29
+#[tokio::test]
+async fn history_has_no_defaults_of_a_raw_tool() {
+    let declared = RawTool {
+        name: "note_in_reply_tests".into(),
+        description: String::new(),
+        parameters: json!({"type": "object", "properties": {"copies": {"default": 1}}}),
+    };
+    let note = FunctionTool::raw(declared, async |_: Value, _: &RunContext| {
+        Ok::<_, ToolError>(Value::Null)
+    });
+    let tools = ToolContext::builder().with(note).build().expect("sound");
+    let runtime = Runtime::builder(tools).build().expect("sound");
+    let session = runtime.session("s", Mode::Text).await.expect("opens");
+    let mut model = ScriptedModel::new()
+        .calls([ToolCall::new("1", "note_in_reply_tests", "{ }")])
+        .says("done");
+    let mut history = History::new();
+    _ = session.reply(&mut model, &mut history, "hello").await;
+    assert_eq!(called(&history)[0].arguments(), "{}");
 }
 
 // R-C1
