@@ -319,7 +319,7 @@ impl CallbackParams {
                 "expected at most {MAX_CALLBACK} bytes"
             )));
         }
-        let query = query.split_once('?').map_or(query, |(_, query)| query);
+        let query = query_of(query);
         let query = query.split('#').next().unwrap_or_default();
         let mut params = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
@@ -352,6 +352,17 @@ impl CallbackParams {
         let code = self.code.filter(|code| !code.is_empty());
         code.ok_or_else(|| OAuth2Error::Callback("expected a `code`".into()))
     }
+}
+
+/// Returns the query of a redirect, which is a whole URL or a query alone. A `?` in a value belongs to
+/// the value.
+fn query_of(redirect: &str) -> &str {
+    let Some((before, query)) = redirect.split_once('?') else {
+        return redirect;
+    };
+    let name = before.split(['=', '&']).next().unwrap_or_default();
+    let is_in_value = name.len() < before.len() && !name.contains('/');
+    if is_in_value { redirect } else { query }
 }
 
 /// The contents of a state: all that completing the grant needs.

@@ -443,23 +443,23 @@ fn normalise_answer(status: StatusCode, body: &[u8]) -> (StatusCode, Vec<u8>) {
     let Ok(Value::Object(mut members)) = serde_json::from_slice::<Value>(body) else {
         return (status, body.to_vec());
     };
-    let has_token = members
-        .get("access_token")
-        .is_some_and(|token| !token.is_null());
+    // Some providers write `null` for what they leave out, and the `oauth2` crate accepts none.
+    members.retain(|_, value| !value.is_null());
+    let has_token = members.contains_key("access_token");
     let status = match status {
         success if success.is_success() && has_token => StatusCode::OK,
         success if success.is_success() && members.contains_key("error") => StatusCode::BAD_REQUEST,
         other => other,
     };
     if has_token {
+        if let Some(lifetime) = members.remove("expires_in")
+            && let Some(seconds) = whole_seconds(&lifetime)
+        {
+            members.insert("expires_in".to_owned(), seconds.into());
+        }
         members
             .entry("token_type")
             .or_insert_with(|| json!("bearer"));
-        if let Some(lifetime) = members.get_mut("expires_in") {
-            *lifetime = whole_seconds(lifetime).map_or(Value::Null, Value::from);
-        }
-        // The `oauth2` crate accepts no `null` for an optional text.
-        members.retain(|_, value| !value.is_null());
     }
     // `from_value` wipes the members.
     (
@@ -657,5 +657,13 @@ mod tests {
                 "{body}"
             );
         }
+    }
+
+    #[test]
+    fn null_in_an_answer_counts_as_absent() {
+        let body = br#"{"access_token":"a","token_type":null,"scope":null,"expires_in":null}"#;
+        let (_, answer) = normalise_answer(StatusCode::OK, body);
+        let answer = String::from_utf8_lossy(&answer);
+        assert_eq!(answer, r#"{"access_token":"a","token_type":"bearer"}"#);
     }
 }

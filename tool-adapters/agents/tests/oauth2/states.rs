@@ -226,6 +226,14 @@ async fn queries_are_read_as_browsers_send_them() {
 }
 
 #[tokio::test]
+async fn question_mark_in_a_value_does_not_begin_the_query() {
+    let (clients, agents, begun) = begun().await;
+    let query = format!("code=good&from=a?b&state={}", begun.state.expose());
+    let completed = clients.complete(&agents, "alice", query).await;
+    completed.expect("the code is found");
+}
+
+#[tokio::test]
 async fn queries_that_are_no_answers_are_told_as_that() {
     let (clients, agents, begun) = begun().await;
     let state = begun.state.expose();
