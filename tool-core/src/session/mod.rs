@@ -149,13 +149,13 @@ pub use crate::session::shared_limits::{LimitScope, RateLimit, SharedLimit};
 pub use crate::session::shared_records::{SharedPlace, SharedRecords};
 pub use crate::session::state::{SessionId, SessionState, StateChange, Turn};
 pub use crate::session::store::{
-    Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalState, BudgetLimit, Charge,
-    ConversationInfo, ConversationKey, ConversationPlace, ConversationSize, ConversationSummary,
-    DynHistoryStore, HistoryStore, HistoryStoreError, LimitUse, MemoryRecord, MemoryStore,
-    OpenError, OpenRequest, PLACE_RETRY, PermitLimit, PermitRefusal, PermitRequest, PermitVerdict,
-    PrincipalCharge, PrincipalSpending, Refusal, SessionRecord, SessionStore, Settlement,
-    StoreChange, StoreChanges, StoreError, StoredConversation, StoredMessages, StoredSession,
-    ToolTurnReport, TurnReport, Verdict,
+    Admission, AnsweredCallRecord, ApprovalPage, ApprovalPlace, ApprovalState, BranchCut,
+    BudgetLimit, Charge, ConversationInfo, ConversationKey, ConversationPlace, ConversationSize,
+    ConversationSummary, DynHistoryStore, HistoryStore, HistoryStoreError, LimitUse, MemoryRecord,
+    MemoryStore, OpenError, OpenRequest, PLACE_RETRY, PermitLimit, PermitRefusal, PermitRequest,
+    PermitVerdict, PrincipalCharge, PrincipalSpending, Refusal, SessionRecord, SessionStore,
+    Settlement, StoreChange, StoreChanges, StoreError, StoredConversation, StoredMessages,
+    StoredSession, ToolTurnReport, TurnReport, Verdict,
 };
 pub use crate::session::typed_answer::{TypedAnswer, TypedReply, TypedReplyError};
 pub use crate::session::updates::{BackgroundAnswer, CallUpdate};

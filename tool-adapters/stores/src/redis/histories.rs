@@ -14,8 +14,8 @@ use crate::redis::scripts::{
 use crate::redis::store::RedisStore;
 use std::collections::HashMap;
 use tool_core::session::{
-    ConversationInfo, ConversationKey, ConversationPlace, ConversationSummary, HistoryStore,
-    HistoryStoreError, Message, StoreError, StoredConversation, StoredMessages,
+    BranchCut, ConversationInfo, ConversationKey, ConversationPlace, ConversationSummary,
+    HistoryStore, HistoryStoreError, Message, StoreError, StoredConversation, StoredMessages,
 };
 
 /// The messages that are read at once to find the end of the results of a call.
@@ -121,27 +121,27 @@ impl RedisStore {
         key: &ConversationKey,
         at: u64,
     ) -> Result<BranchEnd, HistoryStoreError> {
-        let mut end = at;
+        let mut cut = BranchCut::new(at);
         loop {
+            let first = cut.position();
             let part = read(
                 self.conversations().await?,
                 keys,
                 key,
-                end..end.saturating_add(RESULTS_AT_ONCE),
+                first..first.saturating_add(RESULTS_AT_ONCE),
             );
             let ConversationPart { summary, texts } = part.await?.ok_or_else(|| missing(key))?;
-            end = end.min(summary.messages);
             let mut is_over = texts.is_empty();
             for text in &texts {
-                is_over = !matches!(message(key, end, text)?, Message::Result { .. });
+                let message = message(key, cut.position(), text)?;
+                is_over = !cut.goes_on_after(&message);
                 if is_over {
                     break;
                 }
-                end += 1;
             }
             if is_over {
                 return Ok(BranchEnd {
-                    messages: end,
+                    messages: cut.messages().min(summary.messages),
                     source: summary,
                 });
             }

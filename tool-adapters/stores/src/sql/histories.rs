@@ -4,8 +4,9 @@
 use crate::sql::values::{stored_id, text, unsigned};
 use crate::sql::{Param, SqlDatabase, SqlError, SqlRow, SqlStore, SqlTransaction, number};
 use tool_core::session::{
-    ConversationInfo, ConversationKey, ConversationPlace, ConversationSize, ConversationSummary,
-    HistoryStore, HistoryStoreError, Message, StoreError, StoredConversation, StoredMessages,
+    BranchCut, ConversationInfo, ConversationKey, ConversationPlace, ConversationSize,
+    ConversationSummary, HistoryStore, HistoryStoreError, Message, StoreError, StoredConversation,
+    StoredMessages,
 };
 
 /// The statements that only one kind of database understands.
@@ -227,18 +228,19 @@ async fn branch_end(
     row: &ConversationRow,
     at: u64,
 ) -> Result<u64, HistoryStoreError> {
-    let mut end = at.min(row.summary.messages);
+    let mut cut = BranchCut::new(at.min(row.summary.messages));
     loop {
-        let params = range(row.number, end, end.saturating_add(RESULTS_AT_ONCE));
+        let first = cut.position();
+        let params = range(row.number, first, first.saturating_add(RESULTS_AT_ONCE));
         let rows = transaction.run(MESSAGES, &params).await?;
         for row in &rows {
-            if !matches!(message(key, end, row)?, Message::Result { .. }) {
-                return Ok(end);
+            let message = message(key, cut.position(), row)?;
+            if !cut.goes_on_after(&message) {
+                return Ok(cut.messages());
             }
-            end += 1;
         }
         if rows.is_empty() {
-            return Ok(end);
+            return Ok(cut.messages());
         }
     }
 }

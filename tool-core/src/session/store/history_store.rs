@@ -80,7 +80,8 @@ pub trait HistoryStore: Send + Sync + 'static {
 
     /// Creates a conversation of the same principal under the id `branch`, with the first `at`
     /// messages and with the info but for the session, and returns how many messages it has. If the
-    /// last of them is a call, its results are taken too: a call and its results stay together.
+    /// last of them is a call, its results are taken too, with the notes between them: a call and
+    /// its results stay together. See [`BranchCut`](super::BranchCut).
     fn branch(
         &self,
         key: &ConversationKey,

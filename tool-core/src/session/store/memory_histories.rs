@@ -7,7 +7,7 @@ use crate::session::store::history_store::{
 };
 use crate::session::store::memory::MemoryStore;
 use crate::session::store::memory_conversations::MemoryConversation;
-use crate::session::store::stored_messages::{ConversationSize, StoredMessages};
+use crate::session::store::stored_messages::{BranchCut, ConversationSize, StoredMessages};
 use std::ops::Bound;
 
 impl HistoryStore for MemoryStore {
@@ -101,14 +101,18 @@ impl HistoryStore for MemoryStore {
                 conversation: key.id().to_owned(),
             });
         };
-        let mut end = usize::try_from(at).unwrap_or(usize::MAX);
-        while let Some(text) = source.texts.get(end) {
-            let message = StoredMessages::read(key, end as u64, text)?;
-            if !matches!(message, Message::Result { .. }) {
+        let mut cut = BranchCut::new(at.min(source.texts.len() as u64));
+        loop {
+            let next = usize::try_from(cut.position()).unwrap_or(usize::MAX);
+            let Some(text) = source.texts.get(next) else {
+                break;
+            };
+            let message = StoredMessages::read(key, cut.position(), text)?;
+            if !cut.goes_on_after(&message) {
                 break;
             }
-            end += 1;
         }
+        let end = usize::try_from(cut.messages()).unwrap_or(usize::MAX);
         let texts = source.texts.get(..end).unwrap_or(&source.texts).to_vec();
         let size = ConversationSize {
             messages: texts.len() as u64,

@@ -34,6 +34,6 @@ pub use crate::session::store::session_store::{
     Admission, AnsweredCallRecord, BudgetLimit, Charge, OpenError, OpenRequest, PrincipalCharge,
     Refusal, SessionRecord, SessionStore, Settlement, StoreError, Verdict,
 };
-pub use crate::session::store::stored_messages::{ConversationSize, StoredMessages};
+pub use crate::session::store::stored_messages::{BranchCut, ConversationSize, StoredMessages};
 pub use crate::session::store::stored_session::StoredSession;
 pub use crate::session::store::turn_report::{ToolTurnReport, TurnReport};

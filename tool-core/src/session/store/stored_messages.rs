@@ -4,6 +4,7 @@ use crate::session::history::History;
 use crate::session::json_form::limits::HistoryLimits;
 use crate::session::json_form::write::VERSION;
 use crate::session::message::Message;
+use crate::session::notes::is_note;
 use crate::session::store::history_store::{ConversationKey, HistoryStoreError};
 use crate::session::store::session_store::StoreError;
 use serde::Serialize;
@@ -164,6 +165,57 @@ impl ConversationSize {
             return Ok(());
         };
         Err(too_large(key, limit))
+    }
+}
+
+/// The place at which a branch ends. If its last message is a call or a result of it, the other
+/// results are taken too, with the notes of the application between them. For stores.
+///
+/// ```
+/// use tool_core::session::{BranchCut, Message, NOTE};
+///
+/// let mut cut = BranchCut::new(3);
+/// assert!(cut.goes_on_after(&Message::user(format!("{NOTE} Another agent speaks."))));
+/// assert!(!cut.goes_on_after(&Message::user("Hi")));
+/// assert_eq!(cut.messages(), 3, "no result has followed");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct BranchCut {
+    messages: u64,
+    next: u64,
+}
+
+impl BranchCut {
+    /// Creates the end of a branch that has this number of messages, and perhaps more.
+    pub fn new(messages: u64) -> Self {
+        Self {
+            messages,
+            next: messages,
+        }
+    }
+
+    /// Returns the number of the message to look at next.
+    pub fn position(&self) -> u64 {
+        self.next
+    }
+
+    /// Looks at the next message. Returns false if no later one can belong to the branch.
+    pub fn goes_on_after(&mut self, message: &Message) -> bool {
+        self.next += 1;
+        match message {
+            Message::Result { .. } => {
+                self.messages = self.next;
+                true
+            }
+            // It is a part of the branch if another result follows.
+            Message::User(said) => is_note(&said.text()),
+            Message::Assistant { .. } => false,
+        }
+    }
+
+    /// Returns the number of messages of the branch, once all have been looked at.
+    pub fn messages(&self) -> u64 {
+        self.messages
     }
 }
 

@@ -1,9 +1,11 @@
 //! Tests of branches.
 
+use crate::session::message::Message;
+use crate::session::notes::NOTE;
 use crate::session::store::{ConversationInfo, HistoryStoreError};
 use crate::testing::history::HistoryStoreUnderTest;
 use crate::testing::history::driver::{
-    all_kinds, append, exists, key, listed, load, said, said_each,
+    all_kinds, append, calls, exists, key, listed, load, result, said, said_each,
 };
 use tokio::task::JoinSet;
 
@@ -33,6 +35,30 @@ pub async fn call_and_its_results_stay_together(store: &impl HistoryStoreUnderTe
         let id = format!("branch {at}");
         let branched = handle.branch(&key("a"), at, &id).await;
         assert_eq!(branched, Ok(expected as u64));
+        let branch = load(&*handle, &key(&id)).await.messages;
+        assert_eq!(branch, messages[..expected], "at {at}");
+    }
+}
+
+/// The note of a handoff is stored between two results. A branch that would end there takes the later
+/// result, too. One that ends before a note that no result follows takes no more.
+pub async fn results_behind_a_note_stay_with_their_call(store: &impl HistoryStoreUnderTest) {
+    let handle = store.handle().await;
+    let note = Message::user(format!("{NOTE} Another agent speaks."));
+    let messages = [
+        said(0),
+        calls(),
+        result("call_2"),
+        note.clone(),
+        result("call_1"),
+        note,
+        said(1),
+    ];
+    append(&*handle, &key("a"), 0, &messages).await;
+    for (at, expected) in [(1, 1), (2, 5), (3, 5), (4, 5), (5, 5), (6, 6)] {
+        let id = format!("branch {at}");
+        let branched = handle.branch(&key("a"), at, &id).await;
+        assert_eq!(branched, Ok(expected as u64), "at {at}");
         let branch = load(&*handle, &key(&id)).await.messages;
         assert_eq!(branch, messages[..expected], "at {at}");
     }

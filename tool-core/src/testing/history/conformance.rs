@@ -31,6 +31,7 @@ macro_rules! history_store_conformance {
             principals::ids_are_not_mistaken_for_each_other,
             branches::branch_has_the_first_messages,
             branches::call_and_its_results_stay_together,
+            branches::results_behind_a_note_stay_with_their_call,
             branches::branch_goes_its_own_way,
             branches::branch_takes_no_session,
             branches::branch_of_a_missing_conversation_is_an_error,
