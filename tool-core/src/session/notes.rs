@@ -247,10 +247,18 @@ pub(crate) fn guard_note(reason: &str) -> String {
 /// Returns the note about a handoff of the conversation. It is the same for each handoff to an
 /// agent, so that the agent is found by it.
 pub(crate) fn handoff_note(agent: &str) -> String {
-    format!(
-        "{NOTE} The conversation was handed over to the agent `{agent}`, which is you from now on."
-    )
+    format!("{NOTE} {HANDED_TO}{agent}{SPEAKS_NOW}")
 }
+
+/// Returns true for the note of a handoff to any agent.
+pub(crate) fn is_handoff_note(text: &str) -> bool {
+    let told = text.strip_prefix(NOTE).map(str::trim_start);
+    told.is_some_and(|told| told.starts_with(HANDED_TO) && told.ends_with(SPEAKS_NOW))
+}
+
+/// The words around the agent's name in the note of a handoff.
+const HANDED_TO: &str = "The conversation was handed over to the agent `";
+const SPEAKS_NOW: &str = "`, which is you from now on.";
 
 /// Returns the note about a handoff that was not made.
 pub(crate) fn no_handoff_note(reason: &str) -> String {

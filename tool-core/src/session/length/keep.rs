@@ -12,6 +12,7 @@ use crate::trace::context_window;
 /// - the first message of the user, which often is the task ([`without_first`](Self::without_first)
 ///   removes it like others)
 /// - the user's message that is being answered, and the last step
+/// - the note of the last handoff, which says which agent speaks
 ///
 /// A turn begins with a message of the user. Notes of the application, for example about an
 /// approval, begin none.

@@ -2,16 +2,18 @@
 
 use crate::session::length::keep::{Keep, KeepLimit, part_of};
 use crate::session::message::Message;
-use crate::session::notes::is_note;
+use crate::session::notes::{is_handoff_note, is_note};
 use std::collections::HashMap;
 
-/// The messages that are kept: those from a cut on, and two before it.
+/// The messages that are kept: those from a cut on, and three before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeptMessages {
     /// The first message of the user, if it is kept and before the cut.
     pub(crate) first: Option<usize>,
     /// The user's message of a turn that is cut.
     pub(crate) prompt: Option<usize>,
+    /// The note that says which agent speaks, if it is before the cut.
+    pub(crate) handoff: Option<usize>,
     /// The first message after the cut.
     pub(crate) from: usize,
 }
@@ -24,7 +26,13 @@ impl KeptMessages {
 
     /// Returns true for a message before the cut that is kept.
     pub(crate) fn has(&self, place: usize) -> bool {
-        place >= self.from || self.first == Some(place) || self.prompt == Some(place)
+        place >= self.from || self.before_cut().any(|kept| kept == place)
+    }
+
+    /// Returns the messages before the cut that are kept.
+    pub(crate) fn before_cut(&self) -> impl Iterator<Item = usize> {
+        let prompt = self.prompt.filter(|_| self.prompt != self.first);
+        [self.first, prompt, self.handoff].into_iter().flatten()
     }
 }
 
@@ -35,6 +43,8 @@ pub(crate) struct Outline {
     cuts: Vec<usize>,
     /// The messages that begin a turn, in order.
     turns: Vec<usize>,
+    /// The last note of a handoff.
+    handoff: Option<usize>,
     count: usize,
 }
 
@@ -58,6 +68,7 @@ impl Outline {
         Self {
             cuts,
             turns: turns.collect(),
+            handoff: messages.iter().rposition(is_handoff),
             count: messages.len(),
         }
     }
@@ -84,17 +95,12 @@ impl Outline {
             }
         }
 
-        let amount_of = |place: Option<usize>| {
-            let amount = place.and_then(|place| amounts.get(place));
-            amount.copied().unwrap_or(0)
-        };
         let mut shortest = self.kept_from(0, keep);
         for from in &self.cuts {
             shortest = self.kept_from(*from, keep);
             let mut amount = after.get(*from).copied().unwrap_or(0);
-            amount = amount.saturating_add(amount_of(shortest.prompt));
-            if shortest.first != shortest.prompt {
-                amount = amount.saturating_add(amount_of(shortest.first));
+            for place in shortest.before_cut() {
+                amount = amount.saturating_add(amounts.get(place).copied().unwrap_or(0));
             }
             if amount <= max {
                 break;
@@ -115,6 +121,7 @@ impl Outline {
         KeptMessages {
             first: first.filter(|_| keep.keeps_first),
             prompt: prompt.filter(|_| is_inside_turn),
+            handoff: self.handoff.filter(before),
             from,
         }
     }
@@ -160,6 +167,13 @@ pub(crate) fn is_prompt(message: &Message) -> bool {
         return false;
     };
     !is_note(&said.text())
+}
+
+fn is_handoff(message: &Message) -> bool {
+    let Message::User(said) = message else {
+        return false;
+    };
+    is_handoff_note(&said.text())
 }
 
 /// Returns the place of the last result of each message with calls. A result belongs to the latest

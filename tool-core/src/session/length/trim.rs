@@ -69,6 +69,7 @@ fn plan(history: &History, keep: &Keep, outline: &Outline, scale: TokenScale) ->
     let all = KeptMessages {
         first: None,
         prompt: None,
+        handoff: None,
         from: 0,
     };
     let Some(max) = keep.max_tokens() else {
@@ -98,17 +99,17 @@ pub(crate) fn remove(
 ) -> Vec<Message> {
     let mut removed = Vec::new();
     let mut left = Vec::new();
-    let mut prompt = None;
+    // The summary is of what came before these, mostly.
+    let mut behind_summary = Vec::new();
     for (place, message) in history.take_messages().into_iter().enumerate() {
         if place == kept.from {
             left.extend(summary.take());
-            left.extend(prompt.take());
+            left.append(&mut behind_summary);
         }
         if !kept.has(place) {
             removed.push(message);
-        } else if kept.prompt == Some(place) && kept.first != Some(place) {
-            // The summary is of what came before the prompt, mostly.
-            prompt = Some(message);
+        } else if place < kept.from && kept.first != Some(place) {
+            behind_summary.push(message);
         } else {
             left.push(message);
         }

@@ -5,6 +5,7 @@ use crate::session::history::History;
 use crate::session::length::keep::Keep;
 use crate::session::message::Message;
 use crate::session::model_step::ModelStep;
+use crate::session::notes::handoff_note;
 use crate::session::raw_turn::RawTurn;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::tests::agent_loop::finished;
@@ -168,6 +169,26 @@ fn calls_stay_with_their_results() {
         );
         assert!(!long.check().found_damage(), "{:?}", long.check());
     }
+}
+
+// M16
+#[test]
+fn the_note_of_the_last_handoff_stays() {
+    let mut long = turns(1);
+    long.push(Message::user(handoff_note("desk")));
+    long.push(Message::user(handoff_note("billing")));
+    long.extend(turns(4).messages().to_vec());
+    let mut summed_up = long.clone();
+
+    long.trim(&Keep::turns(1));
+    let note = handoff_note("billing");
+    assert_eq!(brief(long.messages()), ["q0", &note, "q3", "a3"]);
+
+    let mut model = ScriptedModel::new().says("Much.");
+    let _ = finished(summed_up.compact(&mut model, &Keep::turns(1))).expect("sums up");
+    let left = brief(summed_up.messages());
+    assert!(left[1].contains("Much."), "{left:?}");
+    assert_eq!(left[2..], [&note, "q3", "a3"]);
 }
 
 #[test]
