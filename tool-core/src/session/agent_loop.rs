@@ -459,7 +459,7 @@ impl OpenReply<'_> {
         };
         let recorded = record(steps, &name, asking).await?;
         if let Some(messages) = recorded.shortened {
-            self.history.history.set_messages(messages);
+            self.history.history.shorten_to(messages);
         }
         self.has_recorded_interruption |= recorded.is_interrupted;
         self.reply.usage += recorded.failed_usage;

@@ -2,6 +2,8 @@
 
 use crate::call::{ResultForm, ToolCall, ToolResponse};
 use crate::session::message::Message;
+use std::collections::{BTreeSet, HashSet};
+use std::mem;
 
 /// A conversation: the messages of the user and the model, the calls, and exactly one result for
 /// each call. It has a [JSON form](Self#the-json-form), in which you can store it.
@@ -17,6 +19,9 @@ use crate::session::message::Message;
 pub struct History {
     messages: Vec<Message>,
     form: ResultForm,
+    /// The ids of the calls that were removed, which no later call may have: the journal would
+    /// answer it.
+    removed_calls: BTreeSet<String>,
 }
 
 impl History {
@@ -58,11 +63,36 @@ impl History {
     }
 
     pub(crate) fn take_messages(&mut self) -> Vec<Message> {
-        std::mem::take(&mut self.messages)
+        mem::take(&mut self.messages)
     }
 
     pub(crate) fn set_messages(&mut self, messages: Vec<Message>) {
         self.messages = messages;
+    }
+
+    /// Replaces the messages by those that were left when another run shortened the history.
+    pub(crate) fn shorten_to(&mut self, left: Vec<Message>) {
+        let before = mem::replace(&mut self.messages, left);
+        let left = self.calls().map(ToolCall::id).collect::<HashSet<_>>();
+        let removed = calls_in(&before).map(ToolCall::id);
+        let removed = removed.filter(|id| !left.contains(id)).map(str::to_owned);
+        let removed = removed.collect::<Vec<_>>();
+        self.removed_calls.extend(removed);
+    }
+
+    /// Notes that these messages were removed.
+    pub(crate) fn note_removed(&mut self, removed: &[Message]) {
+        let ids = calls_in(removed).map(|call| call.id().to_owned());
+        self.removed_calls.extend(ids);
+    }
+
+    /// Returns the ids of the calls that were removed.
+    pub(crate) fn removed_calls(&self) -> &BTreeSet<String> {
+        &self.removed_calls
+    }
+
+    pub(crate) fn set_removed_calls(&mut self, ids: BTreeSet<String>) {
+        self.removed_calls = ids;
     }
 
     /// Removes the last message, if it is a text of the model without calls. Returns true if it
@@ -86,10 +116,7 @@ impl History {
 
     /// Returns the calls of all messages, oldest first.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &ToolCall> {
-        self.messages.iter().flat_map(|message| match message {
-            Message::Assistant { calls, .. } => calls.as_slice(),
-            _ => &[],
-        })
+        calls_in(&self.messages)
     }
 
     /// Returns the result of a call as a message of this conversation.
@@ -100,6 +127,14 @@ impl History {
             result: response.for_model(self.form),
         }
     }
+}
+
+/// Returns the calls of messages, oldest first.
+fn calls_in(messages: &[Message]) -> impl Iterator<Item = &ToolCall> {
+    messages.iter().flat_map(|message| match message {
+        Message::Assistant { calls, .. } => calls.as_slice(),
+        _ => &[],
+    })
 }
 
 impl Extend<Message> for History {

@@ -21,6 +21,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::collections::BTreeSet;
 
 /// # Reading
 impl History {
@@ -134,8 +135,13 @@ impl HistoryReader {
         };
         let messages = self.required(&members, "messages", at)?;
         let messages = self.messages(messages, &at.key("messages"))?;
+        let removed = match self.optional(&members, "removedCalls", at) {
+            Some(raw) => self.removed_calls(raw, &at.key("removedCalls")),
+            None => Some(BTreeSet::new()),
+        };
         let mut history = History::new().result_form(form?);
         history.extend(messages);
+        history.set_removed_calls(removed?);
         Some(history)
     }
 
@@ -163,6 +169,14 @@ impl HistoryReader {
             self.expected("`plain` or `envelope`", raw, at);
         }
         form
+    }
+
+    fn removed_calls(&mut self, raw: &RawValue, at: &Path<'_>) -> Option<BTreeSet<String>> {
+        let ids = serde_json::from_str(raw.get()).ok();
+        if ids.is_none() {
+            self.expected("a list of ids", raw, at);
+        }
+        ids
     }
 
     fn messages(&mut self, raw: &RawValue, at: &Path<'_>) -> Option<Vec<Message>> {

@@ -22,6 +22,9 @@ pub(crate) const VERSION: u64 = 1;
 /// | `assistant` | `text`, `calls` (`id`, `name`, `arguments`) and `native` (`provider`, `items`), where it has them |
 /// | `tool` | `callId`, `tool` and `result`, a [`ModelResult`](crate::call::ModelResult) |
 ///
+/// A history that was shortened also has `removedCalls`: the ids of the calls that were removed, which
+/// no later call gets.
+///
 /// The arguments of a call stay as they are, byte for byte. What belongs to the host is left out:
 /// the session of a call, its approval, its listeners and its token for cancelling.
 ///
@@ -58,7 +61,8 @@ impl History {
 impl Serialize for History {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let is_plain = self.form() == ResultForm::Plain;
-        let members = if is_plain { 2 } else { 3 };
+        let has_removed = !self.removed_calls().is_empty();
+        let members = 2 + usize::from(!is_plain) + usize::from(has_removed);
         let mut form = serializer.serialize_struct("History", members)?;
         form.serialize_field("version", &VERSION)?;
         if is_plain {
@@ -67,6 +71,11 @@ impl Serialize for History {
             form.serialize_field("resultForm", &self.form())?;
         }
         form.serialize_field("messages", self.messages())?;
+        if has_removed {
+            form.serialize_field("removedCalls", self.removed_calls())?;
+        } else {
+            form.skip_field("removedCalls")?;
+        }
         form.end()
     }
 }

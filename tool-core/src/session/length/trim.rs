@@ -115,6 +115,7 @@ pub(crate) fn remove(
         }
     }
     history.extend(left);
+    history.note_removed(&removed);
     removed
 }
 

@@ -80,9 +80,10 @@ fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> boo
 }
 
 /// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some
-/// providers repeat ids.
+/// providers repeat ids. The new ids are the same if an engine runs the reply again.
 pub(crate) fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
-    let known = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
+    let mut known = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
+    known.extend(history.removed_calls().iter().map(String::as_str));
     let mut taken = calls
         .iter()
         .map(|call| Arc::clone(call.shared_id()))

@@ -4,6 +4,7 @@ use crate::arguments::Problem;
 use crate::call::{Content, ErrorBody, ErrorKind, ModelResult, ResultForm, ToolCall};
 use crate::session::history::History;
 use crate::session::json_form::limits::HistoryLimits;
+use crate::session::length::keep::Keep;
 use crate::session::message::Message;
 use crate::session::model_info::ModelInfo;
 use crate::session::model_step::ModelStep;
@@ -126,6 +127,22 @@ fn histories_satisfy_the_published_schema() {
         let json = serde_json::to_value(&history).expect("serialises");
         assert!(validator.is_valid(&json), "{json}");
     }
+}
+
+#[test]
+fn ids_of_removed_calls_survive_their_json() {
+    let mut history = history();
+    history.trim(&Keep::messages(1).without_first());
+    let json = history.to_json();
+    assert!(
+        json.contains(r#""removedCalls":["call_1","call_2"]"#),
+        "{json}"
+    );
+    assert_eq!(History::from_json(&json), Ok(history));
+
+    let validator = jsonschema::validator_for(&History::json_schema()).expect("a schema");
+    let value: Value = serde_json::from_str(&json).expect("JSON");
+    assert!(validator.is_valid(&value), "{json}");
 }
 
 #[test]

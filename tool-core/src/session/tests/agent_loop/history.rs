@@ -3,6 +3,7 @@
 use crate::call::response::ResultForm;
 use crate::call::tool_call::ToolCall;
 use crate::session::history::History;
+use crate::session::length::keep::Keep;
 use crate::session::message::Message;
 use crate::session::model_step::ModelStep;
 use crate::session::tests::agent_loop::{ECHO, ask, bare, called, results, say};
@@ -71,6 +72,31 @@ fn calls_without_an_id_get_unused_ids() {
         ids,
         "the session reads the same ids"
     );
+}
+
+// L22
+#[test]
+fn id_of_a_removed_call_is_not_given_again() {
+    let mut history = History::new();
+    let mut model = ScriptedModel::new()
+        .calls([say("call_0", "a"), say("", "b")])
+        .says("done");
+    _ = ask(&bare(), &mut model, &mut history);
+    let mut ids = called(&history)
+        .iter()
+        .map(|call| call.id().to_owned())
+        .collect::<Vec<_>>();
+    history.trim(&Keep::messages(1).without_first());
+    assert!(called(&history).is_empty(), "{history:?}");
+
+    // A server without ids of its own counts from the beginning after a failure.
+    let mut model = ScriptedModel::new()
+        .calls([say("call_0", "c"), say("", "d")])
+        .says("done");
+    _ = ask(&bare(), &mut model, &mut history);
+    ids.extend(called(&history).iter().map(|call| call.id().to_owned()));
+    let distinct = ids.iter().collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(distinct.len(), 4, "{ids:?}");
 }
 
 // L22
