@@ -92,7 +92,7 @@
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub use crate::RetryPolicy;
 
-pub use crate::agent_input::AgentInput;
+pub use crate::agent_input::{AgentInput, Answers};
 pub use crate::open_agent_error::OpenAgentError;
 pub use crate::sub_agent::SubAgent;
 pub use tool_core::session::{AgentEvent, AgentStream, Decision};
@@ -176,8 +176,18 @@ pub struct AgentLoop<M> {
     log: Option<ConversationLog>,
     /// Opens the session again after it was idle for too long.
     reopen: Option<Reopen>,
+    /// The decision that is being carried out, until its outcome is in the history. It stays if the
+    /// reply is dropped meanwhile.
+    open_decision: Option<OpenDecision>,
     /// The engine that records the steps of the conversation.
     pub(crate) steps: Option<RecordingSteps>,
+}
+
+/// A decision whose outcome is not in the history yet, and its call.
+#[derive(Debug)]
+struct OpenDecision {
+    decision: Decision,
+    call: ToolCall,
 }
 
 /// Opens a session again.
@@ -254,6 +264,7 @@ impl<M: Model> AgentLoop<M> {
             has_lapsed: false,
             log: None,
             reopen: None,
+            open_decision: None,
             steps: None,
         }
     }
@@ -442,7 +453,11 @@ impl<M: Model> AgentLoop<M> {
     /// the response has every problem, the history stays as it is, and the call waits on.
     pub async fn decide(&mut self, decision: &Decision) -> ToolResponse {
         let span = self.span();
-        let response = span.inside(self.carry_out_one(decision, None)).await;
+        let deciding = async {
+            self.tell_open_decision().await;
+            self.carry_out_one(decision, None).await
+        };
+        let response = span.inside(deciding).await;
         span.end();
         response
     }
@@ -537,6 +552,7 @@ impl<M: Model> AgentLoop<M> {
             has_lapsed,
             log,
             reopen,
+            open_decision,
             steps,
             ..
         } = self;
@@ -556,6 +572,7 @@ impl<M: Model> AgentLoop<M> {
             has_lapsed,
             log,
             reopen,
+            open_decision,
             steps,
         }
     }
@@ -606,12 +623,26 @@ impl<M: Model> AgentLoop<M> {
 
     /// Returns the reply to an input inside the agent's span.
     pub(crate) async fn run(&mut self, input: AgentInput, events: Option<EventSender>) -> Reply {
+        let before = self.interrupt.interruptions();
         let span = self.span();
         let reply = async {
-            if input.begins_turn() {
-                self.run_turn(input, events).await
-            } else {
-                self.go_on(input, events).await
+            self.tell_open_decision().await;
+            match input {
+                AgentInput::Message(message) => {
+                    let options = ReplyOptions::new(message);
+                    self.run_turn(options, events, before).await
+                }
+                AgentInput::Enter => {
+                    let options = ReplyOptions::entering();
+                    self.run_turn(options, events, before).await
+                }
+                AgentInput::Resume => self.go_on(Answers::default(), events, before).await,
+                AgentInput::Decisions(decisions) => {
+                    let mut answers = Answers::default();
+                    answers.decisions = decisions;
+                    self.go_on(answers, events, before).await
+                }
+                AgentInput::Answers(answers) => self.go_on(answers, events, before).await,
             }
         };
         let reply = span.inside(reply).await;
@@ -619,7 +650,12 @@ impl<M: Model> AgentLoop<M> {
         reply
     }
 
-    async fn run_turn(&mut self, input: AgentInput, events: Option<EventSender>) -> Reply {
+    async fn run_turn(
+        &mut self,
+        options: ReplyOptions<'_>,
+        events: Option<EventSender>,
+        before: u64,
+    ) -> Reply {
         let pending = self.begin_turn().await;
         if let Some(events) = &events {
             self.show_start(events);
@@ -627,12 +663,8 @@ impl<M: Model> AgentLoop<M> {
                 events.host_text(format!("{pending}\n\n"));
             }
         }
-        let options = match input {
-            AgentInput::Message(message) => ReplyOptions::new(message),
-            _ => ReplyOptions::entering(),
-        };
         let mut reply = if self.in_turn {
-            self.reply(options, events).await
+            self.reply(options, events, before).await
         } else {
             ended()
         };
@@ -645,44 +677,80 @@ impl<M: Model> AgentLoop<M> {
         events.started(session.id().as_str(), session.turn());
     }
 
-    /// Replies in the turn that is open, after the decisions of persons if there are some.
-    async fn go_on(&mut self, input: AgentInput, events: Option<EventSender>) -> Reply {
+    /// Carries the answers of persons out, if there are some. Replies in the turn that is open, or to
+    /// the message beside the answers.
+    async fn go_on(&mut self, answers: Answers, events: Option<EventSender>, before: u64) -> Reply {
         if let Some(events) = &events {
             self.show_start(events);
         }
-        if let AgentInput::Decisions(decisions) = &input
-            && let Err(error) = self.carry_out(decisions, events.as_ref()).await
-        {
-            return failed(error);
+        let has_waited = match self.carry_out(&answers, events.as_ref(), before).await {
+            Ok(has_waited) => has_waited,
+            Err(error) => return failed(error),
+        };
+        if self.was_interrupted(before) {
+            return interrupted();
         }
-        self.reply(ReplyOptions::default(), events).await
+        match answers.message {
+            Some(message) => {
+                let options = ReplyOptions::new(message);
+                self.run_turn(options, events, before).await
+            }
+            // The model knows nothing of a call that did not wait.
+            None if !has_waited => Reply::default(),
+            None => self.reply(ReplyOptions::default(), events, before).await,
+        }
     }
 
-    /// Carries decisions out. Returns the last error if no call waited for any of them, or if the
-    /// arguments are invalid that a person has given: the call waits on then.
+    /// Carries decisions out until the reply is interrupted. Returns false if there are some, and no
+    /// call waited for any of them.
+    ///
+    /// Returns the last error if no call waited, unless it was cancelled, or if the arguments are
+    /// invalid that a person has given: the call waits on then.
     async fn carry_out(
         &mut self,
-        decisions: &[Decision],
+        answers: &Answers,
         events: Option<&EventSender>,
-    ) -> Result<(), ErrorBody> {
-        let mut missed = None;
-        let mut invalid = None;
-        let mut has_decided = decisions.is_empty();
-        for decision in decisions {
+        before: u64,
+    ) -> Result<bool, ErrorBody> {
+        let mut outcome = DecidedCalls::default();
+        for decision in &answers.decisions {
+            if self.was_interrupted(before) {
+                break;
+            }
             let response = self.carry_out_one(decision, events).await;
-            let waited = !response.meta().tool().is_empty();
-            has_decided |= waited;
-            match response.error().filter(|_| !waited) {
-                Some(error) if error.kind == ErrorKind::Validation => invalid = Some(error.clone()),
-                Some(error) => missed = Some(error.clone()),
-                None => {}
+            outcome.count(&response);
+        }
+        for token in &answers.cancelled {
+            if self.was_interrupted(before) {
+                break;
+            }
+            let response = self.carry_out_one(&Decision::deny(token), events).await;
+            let kind = response.error().map(|error| error.kind);
+            let is_gone = !has_waited(&response) && kind == Some(ErrorKind::NotFound);
+            if !is_gone {
+                outcome.count(&response);
             }
         }
-        match (invalid, missed) {
-            (Some(error), _) => Err(error),
-            (None, Some(error)) if !has_decided => Err(error),
-            _ => Ok(()),
+
+        let has_none = answers.decisions.is_empty() && answers.cancelled.is_empty();
+        match outcome {
+            DecidedCalls {
+                invalid: Some(error),
+                ..
+            } => Err(error),
+            DecidedCalls {
+                missed: Some(error),
+                has_waited: false,
+                ..
+            } => Err(error),
+            DecidedCalls { has_waited, .. } => Ok(has_waited || has_none),
         }
+    }
+
+    /// Returns true if the reply was interrupted since then. With an engine it is not, until a step
+    /// has recorded it.
+    fn was_interrupted(&self, before: u64) -> bool {
+        self.steps.is_none() && self.interrupt.interruptions() != before
     }
 
     async fn run_typed<T>(
@@ -693,11 +761,13 @@ impl<M: Model> AgentLoop<M> {
     where
         T: DeserializeOwned + JsonSchema + Send + 'static,
     {
+        let before = self.interrupt.interruptions();
         let span = self.span();
         let replying = async {
+            self.tell_open_decision().await;
             let pending = self.begin_turn().await;
             let mut replied = if self.in_turn {
-                self.reply_typed(message, answer).await
+                self.reply_typed(message, answer, before).await
             } else {
                 Err(TypedReplyError::from(ended()))
             };
@@ -721,7 +791,12 @@ impl<M: Model> AgentLoop<M> {
         pending
     }
 
-    async fn reply(&mut self, options: ReplyOptions<'_>, events: Option<EventSender>) -> Reply {
+    async fn reply(
+        &mut self,
+        options: ReplyOptions<'_>,
+        events: Option<EventSender>,
+        before: u64,
+    ) -> Reply {
         let options = match events {
             Some(events) => options.events(events),
             None => options,
@@ -731,7 +806,7 @@ impl<M: Model> AgentLoop<M> {
             session,
             history,
             options,
-        } = self.open_reply(options);
+        } = self.open_reply(options, before);
         let replying = session.reply_with_options(&mut model, history, options);
         let mut reply = replying.await;
         model.note_interruption(&mut reply);
@@ -742,6 +817,7 @@ impl<M: Model> AgentLoop<M> {
         &mut self,
         message: UserMessage,
         answer: &TypedAnswer<T>,
+        before: u64,
     ) -> Result<TypedReply<T>, TypedReplyError>
     where
         T: DeserializeOwned + JsonSchema + Send + 'static,
@@ -751,23 +827,34 @@ impl<M: Model> AgentLoop<M> {
             session,
             history,
             options,
-        } = self.open_reply(ReplyOptions::new(message));
+        } = self.open_reply(ReplyOptions::new(message), before);
         let replying = session.reply_typed_with_options(&mut model, history, options, answer);
         let mut replied = replying.await;
         model.note_interruption(reply_of(&mut replied));
         replied
     }
 
-    /// Gives a reply the agents, the log and the engine of the conversation.
-    fn open_reply<'a>(&'a mut self, mut options: ReplyOptions<'a>) -> OpenReply<'a, M> {
+    /// Gives a reply the agents, the log and the engine of the conversation. The reply ends at the
+    /// first interruption after those `before`. An engine runs it again, where none of them has
+    /// happened: only those that its steps record count then.
+    fn open_reply<'a>(
+        &'a mut self,
+        mut options: ReplyOptions<'a>,
+        before: u64,
+    ) -> OpenReply<'a, M> {
+        let before = match self.steps {
+            Some(_) => self.interrupt.interruptions(),
+            None => before,
+        };
         let handoffs = self.handoffs.as_ref();
-        let model = self.interrupt.wrap(InterruptibleParts {
+        let parts = InterruptibleParts {
             model: &mut self.model,
             models: &mut self.models,
             handoffs,
             keeper: &mut self.keeper,
             instructions: &self.instructions,
-        });
+        };
+        let model = self.interrupt.wrap(parts, before);
         if let Some(handoffs) = handoffs {
             options = options.handoffs(handoffs);
         }
@@ -799,22 +886,23 @@ impl<M: Model> AgentLoop<M> {
         }
         let begun = match self.begin_decision(decision).await {
             Ok(begun) => begun,
-            Err(response) => return self.note_decision(decision, *response),
+            Err(response) => {
+                self.open_decision = None;
+                return self.note_decision(decision, *response);
+            }
         };
         let response = Box::pin(self.session().decide(decision, events)).await;
+        self.open_decision = None;
         self.end_decision(decision, begun, response)
     }
 
     /// Stores that a person has decided on a call, before the decision is carried out, so that the
-    /// next process knows of it if this one is killed meanwhile. Returns the call, or its response
-    /// if the decision could not be stored: then it is not carried out.
+    /// next process knows of it if this one is killed meanwhile. Returns the call that is noted, or
+    /// its response if the decision could not be stored: then it is not carried out.
     pub(crate) async fn begin_decision(
         &mut self,
         decision: &Decision,
     ) -> Result<Option<ToolCall>, Box<ToolResponse>> {
-        if self.log.is_none() {
-            return Ok(None);
-        }
         // Otherwise the decision fails, and says why.
         let Ok(pending) = self.session().check_decision(decision).await else {
             return Ok(None);
@@ -823,15 +911,44 @@ impl<M: Model> AgentLoop<M> {
             return Ok(None);
         };
         let note = decision_begun_note(&pending, decision, &mark);
+        let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
+        self.open_decision = Some(OpenDecision {
+            decision: decision.clone(),
+            call: call.clone(),
+        });
+        if self.log.is_none() {
+            return Ok(None);
+        }
         self.add(Message::user(note));
         let stored = match &mut self.log {
             Some(log) => log.stored().await,
             None => Ok(()),
         };
-        let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
         match stored {
             Ok(()) => Ok(Some(call)),
             Err(error) => Err(Box::new(self.session().refuse(&call, error))),
+        }
+    }
+
+    /// Tells the model what became of a decision whose reply was dropped while it was carried out.
+    async fn tell_open_decision(&mut self) {
+        let Some(open) = &self.open_decision else {
+            return;
+        };
+        let OpenDecision { decision, call } = open;
+        let session = self.session();
+        let answered = if session.check_decision(decision).await.is_ok() {
+            let message = "the reply was dropped before the call ran, and it waits for a decision";
+            Ok(session.refuse(call, ToolError::cancelled(message)))
+        } else {
+            let is_approved = decision.is_approval();
+            session.answer_lost_decision(call, is_approved).await
+        };
+        // It may still be running. Then the next reply tells.
+        if let Ok(response) = answered
+            && let Some(open) = self.open_decision.take()
+        {
+            self.note_decision(&open.decision, response);
         }
     }
 
@@ -939,6 +1056,38 @@ fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Rep
     }
 }
 
+/// What became of decisions.
+#[derive(Default)]
+struct DecidedCalls {
+    /// True if a call waited for one of them.
+    has_waited: bool,
+    /// The last error of a decision with invalid arguments.
+    invalid: Option<ErrorBody>,
+    /// The last error of a decision for which no call waited.
+    missed: Option<ErrorBody>,
+}
+
+impl DecidedCalls {
+    fn count(&mut self, response: &ToolResponse) {
+        if has_waited(response) {
+            self.has_waited = true;
+            return;
+        }
+        match response.error() {
+            Some(error) if error.kind == ErrorKind::Validation => {
+                self.invalid = Some(error.clone());
+            }
+            Some(error) => self.missed = Some(error.clone()),
+            None => {}
+        }
+    }
+}
+
+/// Returns true for the response to a decision for which a call waited.
+fn has_waited(response: &ToolResponse) -> bool {
+    !response.meta().tool().is_empty()
+}
+
 /// Returns the reply in a session that has ended.
 fn ended() -> Reply {
     let error = ToolError::session_inactive("the session has ended; open another one");
@@ -949,6 +1098,14 @@ fn failed(error: ErrorBody) -> Reply {
     let mut reply = Reply::default();
     reply.finish = ReplyFinish::Failed;
     reply.error = Some(error);
+    reply
+}
+
+/// Returns the reply that was interrupted before the model was asked.
+fn interrupted() -> Reply {
+    let mut reply = Reply::default();
+    reply.finish = ReplyFinish::Interrupted;
+    reply.interrupted = true;
     reply
 }
 
@@ -988,17 +1145,24 @@ impl InterruptHandle {
         calls
     }
 
-    /// Wraps the models so that a step ends at the next interruption.
-    fn wrap<'a, M>(&self, parts: InterruptibleParts<'a, M>) -> InterruptibleModel<'a, M> {
-        let count = self.count.subscribe();
-        let initial = *count.borrow();
+    /// Wraps the models so that a step ends at the first interruption after those `before`.
+    fn wrap<'a, M>(
+        &self,
+        parts: InterruptibleParts<'a, M>,
+        before: u64,
+    ) -> InterruptibleModel<'a, M> {
         InterruptibleModel {
             spoke: parts.handoffs.map_or("", Handoffs::active),
             parts,
             session: self.session.lock().clone(),
-            count,
-            initial,
+            count: self.count.subscribe(),
+            initial: before,
         }
+    }
+
+    /// Returns the number of interruptions so far.
+    fn interruptions(&self) -> u64 {
+        *self.count.borrow()
     }
 }
 
@@ -1445,6 +1609,46 @@ mod tests {
             users[1].ends_with("A person has refused it, and it was not run."),
             "{users:?}"
         );
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_call_that_waits_no_more_is_no_error() {
+        let mut agent = AgentLoop::new(session().await, cancelling().says("Yes?"));
+        let token = waiting(&mut agent).await;
+        let _ = agent.approve(&token).await;
+        let mut answers = Answers::default();
+        answers.cancelled.push(token);
+        let reply = finished(agent.stream(AgentInput::Answers(answers.clone()))).await;
+        assert_eq!((reply.error, reply.text), (None, None), "nobody is asked");
+
+        answers.message = Some("Are you there?".into());
+        let reply = finished(agent.stream(AgentInput::Answers(answers))).await;
+        assert_eq!(reply.text.as_deref(), Some("Yes?"));
+    }
+
+    #[tokio::test]
+    async fn a_cancelled_call_that_waits_is_denied() {
+        let mut agent = AgentLoop::new(session().await, cancelling().says("I leave it."));
+        let mut answers = Answers::default();
+        answers.cancelled.push(waiting(&mut agent).await);
+        let reply = finished(agent.stream(AgentInput::Answers(answers))).await;
+        assert_eq!(reply.text.as_deref(), Some("I leave it."));
+        assert!(users(&agent)[1].contains("A person has refused it"));
+    }
+
+    #[tokio::test]
+    async fn a_message_beside_a_decision_begins_a_turn() {
+        let mut agent = AgentLoop::new(session().await, cancelling().says("Done. It is 5."));
+        let token = waiting(&mut agent).await;
+        let mut answers = Answers::default();
+        answers.decisions.push(Decision::approve(token));
+        answers.message = Some("What time is it?".into());
+        let reply = finished(agent.stream(AgentInput::Answers(answers))).await;
+        assert_eq!(reply.text.as_deref(), Some("Done. It is 5."));
+        let users = users(&agent);
+        assert!(users[1].contains("booking 12 is cancelled"), "{users:?}");
+        assert_eq!(users[2], "What time is it?");
+        assert_eq!(agent.session().turn(), 1);
     }
 
     #[tokio::test]

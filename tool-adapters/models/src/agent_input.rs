@@ -27,13 +27,33 @@ pub enum AgentInput {
     /// model continues in the same turn. If no call waits for any of them, the model is not asked,
     /// and the reply has an error.
     Decisions(Vec<Decision>),
+    /// What a person has answered to calls that wait for approval, and perhaps said beside it.
+    Answers(Answers),
 }
 
-impl AgentInput {
-    /// Returns true if the input begins a new turn.
-    pub(crate) fn begins_turn(&self) -> bool {
-        matches!(self, Self::Message(_) | Self::Enter)
-    }
+/// What a person has answered to calls that wait for approval, and perhaps said beside it.
+///
+/// ```
+/// use tool_adapters::agent::{AgentInput, Answers};
+/// use tool_core::session::{Decision, UserMessage};
+///
+/// let mut answers = Answers::default();
+/// answers.decisions.push(Decision::approve("token"));
+/// answers.message = Some(UserMessage::new("And is there a table for Sunday?"));
+/// let input = AgentInput::Answers(answers);
+/// # let _ = input;
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Answers {
+    /// The decisions, which are carried out as those of [`AgentInput::Decisions`].
+    pub decisions: Vec<Decision>,
+    /// The tokens of calls that the person does not decide on. A call that waits under one is
+    /// denied. If none waits any more, nothing has to be done.
+    pub cancelled: Vec<String>,
+    /// The message of the user, with which a new turn begins after that. Without one, the model
+    /// continues in the same turn. It is not asked if no call has waited.
+    pub message: Option<UserMessage>,
 }
 
 impl From<UserMessage> for AgentInput {

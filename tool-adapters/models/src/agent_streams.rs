@@ -120,9 +120,17 @@ mod tests {
         std::future::pending::<()>().await;
     }
 
+    /// Ship the order.
+    #[tool(category = "action", confirm)]
+    async fn ship(ctx: &RunContext) {
+        ctx.update("shipping");
+        std::future::pending::<()>().await;
+    }
+
     async fn session() -> Session {
         let tools = ToolContext::builder()
             .with(cancel_booking)
+            .with(ship)
             .with(say_next)
             .with(hang)
             .build()
@@ -273,6 +281,68 @@ mod tests {
         let results = seen.iter();
         let results = results.filter(|event| matches!(event, AgentEvent::CallResult { .. }));
         assert_eq!(results.count(), 1);
+    }
+
+    fn shipping() -> ToolCall {
+        ToolCall::new("c2", "ship", "{}")
+    }
+
+    fn tokens(events: &[AgentEvent]) -> Vec<String> {
+        let tokens = events.iter().filter_map(|event| match event {
+            AgentEvent::ApprovalWanted(wanted) => Some(wanted.confirmation.token.clone()),
+            _ => None,
+        });
+        tokens.collect()
+    }
+
+    #[tokio::test]
+    async fn an_interruption_ends_the_decisions_that_follow() {
+        let script = ScriptedModel::new()
+            .calls([shipping()])
+            .says("Shall I?")
+            .calls([cancelling()])
+            .says("Shall I?");
+        let mut agent = agent(script).await;
+        let mut asked = tokens(&events(agent.stream("Ship it")).await);
+        asked.extend(tokens(&events(agent.stream("Cancel 12")).await));
+        let interrupter = agent.interrupt_handle();
+        let decisions = asked.iter().map(Decision::approve).collect::<Vec<_>>();
+        let mut stream = agent.stream(decisions);
+        let mut seen = Vec::new();
+        while let Some(event) = stream.next().await {
+            if matches!(event, AgentEvent::CallUpdate { .. }) {
+                interrupter.interrupt();
+            }
+            seen.push(event);
+        }
+        assert_eq!(reply(&seen).finish, ReplyFinish::Interrupted);
+        let begun = seen.iter();
+        let begun = begun.filter(|event| matches!(event, AgentEvent::CallBegun { .. }));
+        assert_eq!(begun.count(), 1, "{seen:?}");
+        drop(stream);
+        assert!(agent.approve(&asked[1]).await.is_ok(), "it waits on");
+    }
+
+    // M12
+    #[tokio::test]
+    async fn the_call_of_a_dropped_decision_is_told() {
+        let script = ScriptedModel::new()
+            .calls([shipping()])
+            .says("Shall I?")
+            .says("I do not know.");
+        let mut agent = agent(script).await;
+        let asked = tokens(&events(agent.stream("Ship it")).await);
+        let mut stream = agent.stream(Decision::approve(&asked[0]));
+        while !matches!(stream.next().await, Some(AgentEvent::CallUpdate { .. })) {}
+        drop(stream);
+
+        assert_eq!(shown(&events(agent.stream("And?")).await), "I do not know.");
+        let notes = agent.history().messages().iter();
+        let notes = notes.filter(|message| match message {
+            Message::User(said) => said.text().contains("its outcome is unknown"),
+            _ => false,
+        });
+        assert_eq!(notes.count(), 1, "{:?}", agent.history());
     }
 
     #[tokio::test]

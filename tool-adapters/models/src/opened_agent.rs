@@ -694,6 +694,30 @@ mod tests {
 
     // M34
     #[tokio::test]
+    async fn a_dropped_decision_is_told_by_the_next_reply() {
+        let host = Host::new();
+        let token = asked(&host, "sign", json!({})).await;
+        let script = ScriptedModel::new().says("I do not know.");
+        let mut agent = host.open(script).await;
+        let mut events = agent.stream(Decision::approve(token));
+        while !matches!(events.next().await, Some(AgentEvent::CallUpdate { .. })) {}
+        drop(events);
+
+        let _ = agent.prompt("And?").await;
+        let messages = agent.history().messages().to_vec();
+        let told = messages.iter().filter(|message| match message {
+            Message::User(said) => said.text().contains("its outcome is unknown"),
+            _ => false,
+        });
+        assert_eq!(told.count(), 1, "{messages:?}");
+        drop(agent);
+        assert_eq!(host.stored().await, messages);
+        let agent = host.open(ScriptedModel::new()).await;
+        assert_eq!(agent.history().messages(), messages, "no further note");
+    }
+
+    // M34
+    #[tokio::test]
     async fn a_lost_decision_is_told_once() {
         let host = Host::new();
         let token = asked(&host, "cancel", json!({"number": 12})).await;
