@@ -1,9 +1,11 @@
 //! The request of a front end.
 
-use crate::agent_input::AgentInput;
+use crate::agent_input::{AgentInput, Answers};
 use serde::Deserialize;
 use serde_json::Value;
+use std::collections::HashSet;
 use thiserror::Error;
+use tool_core::Content;
 use tool_core::session::{Decision, UserMessage};
 
 /// The most bytes of a request.
@@ -14,6 +16,9 @@ const MAX_ID: usize = 512;
 
 /// The most answers to interrupts in one request.
 const MAX_ANSWERS: usize = 256;
+
+/// The most parts of a message, which a store of conversations takes.
+const MAX_PARTS: usize = 256;
 
 /// The request of a front end to run the agent. See the [module](super).
 #[derive(Clone, Debug, Deserialize)]
@@ -109,16 +114,31 @@ impl RunInput {
         self.resume.as_deref().unwrap_or_default()
     }
 
-    /// Returns the input of the agent: the decisions, or the last message of the user. A request
-    /// without messages lets the model begin.
+    /// Returns the ids of the calls in the messages that the front end has.
+    pub(crate) fn known_calls(&self) -> HashSet<String> {
+        let calls = self.messages.iter().filter_map(|message| {
+            let calls = message.get("toolCalls")?;
+            calls.as_array()
+        });
+        let ids = calls.flatten().filter_map(|call| call.get("id")?.as_str());
+        ids.map(str::to_owned).collect()
+    }
+
+    /// Returns the input of the agent: the last message of the user, or the answers to interrupts
+    /// and the message beside them. A request without messages lets the model begin.
     ///
     /// # Errors
     ///
-    /// The last message is not one of the user, it has a part that is not known, or an answer is
-    /// neither yes nor no.
+    /// The last message is not one of the user, it has a part that is not known or more than 256
+    /// parts, or an answer is neither yes nor no.
     pub fn agent_input(&self) -> Result<AgentInput, InputError> {
         if self.is_resumed() {
-            return decisions(self.answers());
+            let mut answers = answers(self.answers())?;
+            // Otherwise it is one that an earlier run has answered.
+            if let Some(message) = self.messages.last().filter(|message| is_of_user(message)) {
+                answers.message = Some(user_message(message)?);
+            }
+            return Ok(AgentInput::Answers(answers));
         }
         match self.messages.last() {
             None => Ok(AgentInput::Enter),
@@ -127,42 +147,55 @@ impl RunInput {
     }
 }
 
-fn decisions(answers: &[ResumeEntry]) -> Result<AgentInput, InputError> {
-    let mut decisions = Vec::new();
+fn answers(entries: &[ResumeEntry]) -> Result<Answers, InputError> {
+    let mut answers = Answers::default();
     let mut problems = Vec::new();
-    for (at, answer) in answers.iter().enumerate() {
-        let approved = match answer.status.as_str() {
-            "cancelled" => Some(false),
-            "resolved" => answer
-                .payload
-                .as_bool()
-                .or_else(|| answer.payload.get("approved")?.as_bool()),
-            _ => None,
-        };
-        match approved {
+    for (at, entry) in entries.iter().enumerate() {
+        if entry.status == "cancelled" {
+            answers.cancelled.push(entry.interrupt_id.clone());
+            continue;
+        }
+        match approval_of(entry) {
             Some(true) => {
-                let decision = Decision::approve(&answer.interrupt_id);
-                decisions.push(match answer.payload.get("editedArgs") {
-                    None | Some(Value::Null) => decision,
-                    Some(arguments) => decision.with_arguments(arguments),
-                });
+                let decision = Decision::approve(&entry.interrupt_id);
+                answers
+                    .decisions
+                    .push(match entry.payload.get("editedArgs") {
+                        None | Some(Value::Null) => decision,
+                        Some(arguments) => decision.with_arguments(arguments),
+                    });
             }
-            Some(false) => decisions.push(Decision::deny(&answer.interrupt_id)),
+            Some(false) => answers.decisions.push(Decision::deny(&entry.interrupt_id)),
             None => problems.push(format!(
                 "resume entry {at}: expected the payload {{\"approved\": true}} or {{\"approved\": false}}"
             )),
         }
     }
     if problems.is_empty() {
-        Ok(AgentInput::Decisions(decisions))
+        Ok(answers)
     } else {
         Err(InputError { problems })
     }
 }
 
+/// Returns true if the call is approved, and `None` for an answer that is neither yes nor no.
+fn approval_of(entry: &ResumeEntry) -> Option<bool> {
+    if entry.status != "resolved" {
+        return None;
+    }
+    let payload = &entry.payload;
+    payload
+        .as_bool()
+        .or_else(|| payload.get("approved")?.as_bool())
+}
+
+fn is_of_user(message: &Value) -> bool {
+    message.get("role").and_then(Value::as_str) == Some("user")
+}
+
 /// Reads a message of the user: a text, or parts.
 fn user_message(message: &Value) -> Result<UserMessage, InputError> {
-    if message.get("role").and_then(Value::as_str) != Some("user") {
+    if !is_of_user(message) {
         let problem = "expected the last message to have the role `user`";
         return Err(InputError::new(problem));
     }
@@ -174,23 +207,33 @@ fn user_message(message: &Value) -> Result<UserMessage, InputError> {
         let problem = "expected the content of the message to be a text or parts";
         return Err(InputError::new(problem));
     };
-    let mut read = UserMessage::default();
+    if parts.len() > MAX_PARTS {
+        let count = parts.len();
+        let problem = format!("expected a message of at most {MAX_PARTS} parts, got {count}");
+        return Err(InputError::new(problem));
+    }
+
+    let mut read = Vec::new();
     let mut problems = Vec::new();
     for (at, part) in parts.iter().enumerate() {
-        // After a problem, the message is not sent.
-        match with_part(std::mem::take(&mut read), part) {
-            Ok(with_part) => read = with_part,
+        match content_of(part) {
+            Ok(content) => read.extend(content),
             Err(problem) => problems.push(format!("part {at} of the message: {problem}")),
         }
     }
+    if read.is_empty() && problems.is_empty() && !parts.is_empty() {
+        problems.push("no part of the message can be used here".to_owned());
+    }
     if problems.is_empty() {
-        Ok(read)
+        Ok(read.into())
     } else {
         Err(InputError { problems })
     }
 }
 
-fn with_part(message: UserMessage, part: &Value) -> Result<UserMessage, String> {
+/// Reads a part of a message. Returns `None` for a file that a provider has under a handle of its
+/// own: by the protocol, who cannot use it leaves it out.
+fn content_of(part: &Value) -> Result<Option<Content>, String> {
     let member = |value: &Value, name: &str| {
         let text = value.get(name).and_then(Value::as_str);
         text.map(str::to_owned)
@@ -198,20 +241,57 @@ fn with_part(message: UserMessage, part: &Value) -> Result<UserMessage, String> 
     };
     let kind = member(part, "type")?;
     if kind == "text" {
-        return Ok(message.with(member(part, "text")?));
+        return Ok(Some(Content::text(member(part, "text")?)));
     }
     let source = part.get("source").unwrap_or(&Value::Null);
     let value = member(source, "value")?;
     let mime_type = member(source, "mimeType");
     match (kind.as_str(), member(source, "type")?.as_str()) {
-        ("image", "data") => Ok(message.image(value, mime_type?)),
-        ("audio", "data") => Ok(message.audio(value, mime_type?)),
-        ("image" | "audio" | "document", "url") => Ok(message.with_url(value, mime_type?)),
+        (_, "file") => Ok(None),
+        ("image", "data") => Ok(Some(Content::image(value, mime_type?))),
+        ("audio", "data") => Ok(Some(Content::audio(value, mime_type?))),
+        ("image" | "audio" | "document", "url") => {
+            let found = mime_type.ok();
+            let found = found.or_else(|| type_of_url(&value).map(str::to_owned));
+            Ok(content_of_url(value, found))
+        }
         ("document", "data") => {
-            let url = format!("data:{};base64,{value}", mime_type?);
-            Ok(message.with_url(url, member(source, "mimeType")?))
+            let mime_type = mime_type?;
+            let url = format!("data:{mime_type};base64,{value}");
+            Ok(content_of_url(url, Some(mime_type)))
         }
         (kind, source) => Err(format!("`{kind}` from `{source}` is not supported")),
+    }
+}
+
+fn content_of_url(url: String, mime_type: Option<String>) -> Option<Content> {
+    let Some(mime_type) = mime_type else {
+        return Some(Content::Resource {
+            uri: url,
+            mime_type: None,
+            text: None,
+            name: None,
+        });
+    };
+    let message = UserMessage::default().with_url(url, mime_type);
+    message.into_parts().pop()
+}
+
+/// Returns the MIME type of a URL by the extension of its path.
+fn type_of_url(url: &str) -> Option<&'static str> {
+    let path = url.split(['?', '#']).next().unwrap_or_default();
+    let (_, file) = path.rsplit_once('/')?;
+    let (_, extension) = file.rsplit_once('.')?;
+    match extension.to_ascii_lowercase().as_str() {
+        "png" => Some("image/png"),
+        "jpg" | "jpeg" => Some("image/jpeg"),
+        "gif" => Some("image/gif"),
+        "webp" => Some("image/webp"),
+        "mp3" => Some("audio/mpeg"),
+        "wav" => Some("audio/wav"),
+        "pdf" => Some("application/pdf"),
+        "txt" => Some("text/plain"),
+        _ => None,
     }
 }
 
@@ -280,12 +360,11 @@ mod tests {
             {"interruptId": "b", "status": "resolved", "payload": false},
             {"interruptId": "c", "status": "cancelled"},
         ]);
-        let wanted = vec![
-            Decision::approve("a"),
-            Decision::deny("b"),
-            Decision::deny("c"),
-        ];
-        assert_eq!(input(&json!([]), &resume), Ok(wanted.into()));
+        let mut wanted = Answers::default();
+        wanted.decisions = vec![Decision::approve("a"), Decision::deny("b")];
+        wanted.cancelled = vec!["c".into()];
+        let read = input(&json!([]), &resume);
+        assert_eq!(read, Ok(AgentInput::Answers(wanted)));
     }
 
     #[test]
@@ -296,11 +375,62 @@ mod tests {
             {"interruptId": "a", "status": "resolved", "payload": edited},
             {"interruptId": "b", "status": "resolved", "payload": denied},
         ]);
-        let wanted = vec![
+        let mut wanted = Answers::default();
+        wanted.decisions = vec![
             Decision::approve("a").with_arguments(json!({"number": 13})),
             Decision::deny("b"),
         ];
-        assert_eq!(input(&json!([]), &resume), Ok(wanted.into()));
+        let read = input(&json!([]), &resume);
+        assert_eq!(read, Ok(AgentInput::Answers(wanted)));
+    }
+
+    #[test]
+    fn a_message_beside_the_answers_is_read() {
+        let resume = json!([{"interruptId": "a", "status": "cancelled"}]);
+        let said = json!({"role": "user", "content": "Leave it."});
+        let answered = json!({"role": "assistant", "content": "Shall I?"});
+        let read = |messages| match input(&messages, &resume) {
+            Ok(AgentInput::Answers(answers)) => answers.message,
+            other => panic!("no answers: {other:?}"),
+        };
+        assert_eq!(read(json!([answered, said])), Some("Leave it.".into()));
+        assert_eq!(read(json!([said, answered])), None, "it was answered");
+    }
+
+    fn parts_of(parts: &Value) -> Result<Vec<Content>, InputError> {
+        let messages = json!([{"role": "user", "content": parts}]);
+        match input(&messages, &Value::Null)? {
+            AgentInput::Message(message) => Ok(message.into_parts()),
+            other => panic!("no message: {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_url_needs_no_mime_type() {
+        let url = |url: &str| json!([{"type": "image", "source": {"type": "url", "value": url}}]);
+        let type_of = |url: &Value| match parts_of(url).expect("a message").pop() {
+            Some(Content::Resource { mime_type, .. }) => mime_type,
+            other => panic!("no resource: {other:?}"),
+        };
+        let known = type_of(&url("https://x.example/y.PNG?size=2"));
+        assert_eq!(known.as_deref(), Some("image/png"));
+        assert_eq!(type_of(&url("https://x.example/image")), None);
+    }
+
+    #[test]
+    fn a_file_of_a_provider_is_left_out() {
+        let file = json!({"type": "document", "source": {"type": "file", "value": "file-1"}});
+        let parts = json!([file, {"type": "text", "text": "What is this?"}]);
+        assert_eq!(parts_of(&parts), Ok(vec![Content::text("What is this?")]));
+        let error = parts_of(&json!([file])).expect_err("nothing is left");
+        assert!(error.to_string().contains("can be used"), "{error}");
+    }
+
+    #[test]
+    fn a_message_of_too_many_parts_is_refused() {
+        let part = json!({"type": "text", "text": "a"});
+        assert!(parts_of(&json!(vec![part.clone(); 256])).is_ok());
+        assert!(parts_of(&json!(vec![part; 257])).is_err());
     }
 
     #[test]

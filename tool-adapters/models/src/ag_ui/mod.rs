@@ -52,8 +52,25 @@
 //! # Approvals
 //!
 //! A front end answers an interrupt in the next request, with a `resume` entry whose payload is
-//! `{"approved": true}` or `{"approved": false}`. A cancelled entry denies. The result of the call
-//! then comes in that run.
+//! `{"approved": true}` or `{"approved": false}`. The result of the call then comes in that run. A call
+//! that a tool has made itself begins there, too.
+//!
+//! A cancelled entry denies its call if it still waits. If it waits no more, for example because it has
+//! expired, nothing has to be done. A message of the user in the same request, if it is the last one,
+//! begins a turn after that.
+//!
+//! A run in which calls wait for approval ends with their interrupts even if it has failed. The error
+//! is a text of its own then.
+//!
+//! # Files
+//!
+//! An image, a sound or a document comes as data or by its URL, whose MIME type may be left out if the
+//! URL has a known extension. A part that names a file at a provider is left out, as the protocol says.
+//!
+//! # Usage
+//!
+//! The usage of a run has the tokens of the agent's model, without those of the models of
+//! [sub-agents](crate::agent::SubAgent).
 
 mod event;
 mod input;

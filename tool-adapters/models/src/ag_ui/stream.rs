@@ -4,7 +4,7 @@ use crate::ag_ui::event::RunEvent;
 use crate::ag_ui::input::RunInput;
 use futures_core::Stream;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tool_core::ToolResponse;
@@ -33,6 +33,7 @@ impl<'a> RunStream<'a> {
                 thread_id: input.thread_id().to_owned(),
                 run_id: input.run_id().to_owned(),
                 runs_decided_calls: input.is_resumed(),
+                known_calls: input.known_calls(),
                 ..RunState::default()
             },
             ready: VecDeque::new(),
@@ -69,11 +70,15 @@ struct RunState {
     messages: u32,
     /// The message that the model is saying.
     open: Option<OpenMessage>,
-    /// The message that has the calls of the step.
+    /// The message with the text of the step that the model is in.
+    text: Option<String>,
+    /// The message that has the calls of the last step.
     parent: Option<String>,
-    /// True while the calls that persons have decided on run. The front end knows their beginning
-    /// from an earlier run.
+    /// True while the calls that persons have decided on run. The front end knows the beginning of
+    /// those that the model has made from an earlier run.
     runs_decided_calls: bool,
+    /// The calls in the messages of the front end.
+    known_calls: HashSet<String>,
     approvals: Vec<ApprovalWanted>,
 }
 
@@ -103,12 +108,13 @@ impl RunState {
             AgentEvent::Usage { .. } => {
                 self.close(&mut events);
                 self.runs_decided_calls = false;
+                self.parent = self.text.take();
             }
             AgentEvent::CallBegun {
                 call_id,
                 tool,
                 arguments,
-            } if !self.runs_decided_calls => {
+            } if !self.has_begun(&call_id) => {
                 self.begin_call(&call_id, tool, arguments, &mut events);
             }
             AgentEvent::CallUpdate {
@@ -140,19 +146,9 @@ impl RunState {
                 name: "handoff",
                 value: json!({"from": from, "to": to}),
             }),
-            AgentEvent::Blocked { message, .. } => {
-                // A text of its own, which every front end shows.
-                self.close(&mut events);
-                let message_id = self.open(false, &mut events);
-                events.push(RunEvent::TextMessageContent {
-                    message_id,
-                    delta: message,
-                });
-                self.close(&mut events);
-            }
+            AgentEvent::Blocked { message, .. } => self.show(message, &mut events),
             AgentEvent::Finished { reply } => {
-                self.close(&mut events);
-                events.push(self.end(&reply));
+                self.end(&reply, &mut events);
             }
             _ => {}
         }
@@ -178,7 +174,7 @@ impl RunState {
                 role: "reasoning",
             });
         } else {
-            self.parent = Some(id.clone());
+            self.text = Some(id.clone());
             events.push(RunEvent::TextMessageStart {
                 message_id,
                 role: "assistant",
@@ -202,6 +198,12 @@ impl RunState {
         } else {
             events.push(RunEvent::TextMessageEnd { message_id });
         }
+    }
+
+    /// Returns true for a call whose beginning the front end knows from an earlier run. It has not
+    /// seen the calls that tools have made, one of which may be the call that was decided on.
+    fn has_begun(&self, call_id: &str) -> bool {
+        self.runs_decided_calls && (self.known_calls.contains(call_id) || !is_nested(call_id))
     }
 
     fn begin_call(
@@ -233,8 +235,6 @@ impl RunState {
     }
 
     fn result(&mut self, tool_call_id: String, response: &ToolResponse) -> RunEvent {
-        // The calls of the next step belong to another message.
-        self.parent = None;
         RunEvent::ToolCallResult {
             message_id: self.next_id(),
             tool_call_id,
@@ -243,35 +243,65 @@ impl RunState {
         }
     }
 
-    fn end(&self, reply: &Reply) -> RunEvent {
+    /// Ends the run. One in which calls wait for approval ends with them, however the reply has ended:
+    /// they wait on, and their tokens come in no other run.
+    fn end(&mut self, reply: &Reply, events: &mut Vec<RunEvent>) {
         let usage = usage_of(reply.usage);
-        if let (ReplyFinish::Failed, Some(error)) = (reply.finish, reply.error_for_user()) {
-            return RunEvent::RunError {
-                message: error.message,
-                code: error.kind.as_str(),
-                usage,
-            };
-        }
-        let outcome = match reply.finish {
-            ReplyFinish::Interrupted => json!({"type": "cancelled"}),
-            _ if self.approvals.is_empty() => json!({"type": "success"}),
-            _ => {
-                let interrupts = self.approvals.iter().map(interrupt).collect::<Vec<_>>();
-                json!({"type": "interrupt", "interrupts": interrupts})
+        let error = reply.error_for_user();
+        let error = error.filter(|_| reply.finish == ReplyFinish::Failed);
+        if let Some(error) = error {
+            if self.approvals.is_empty() {
+                self.close(events);
+                events.push(RunEvent::RunError {
+                    message: error.message,
+                    code: error.kind.as_str(),
+                    usage,
+                });
+                return;
             }
+            self.show(error.message, events);
+        }
+        self.close(events);
+
+        let outcome = if !self.approvals.is_empty() {
+            let interrupts = self.approvals.iter().map(interrupt).collect::<Vec<_>>();
+            json!({"type": "interrupt", "interrupts": interrupts})
+        } else if reply.finish == ReplyFinish::Interrupted {
+            json!({"type": "cancelled"})
+        } else {
+            json!({"type": "success"})
         };
-        RunEvent::RunFinished {
+        events.push(RunEvent::RunFinished {
             thread_id: self.thread_id.clone(),
             run_id: self.run_id.clone(),
             outcome,
             usage,
-        }
+        });
+    }
+
+    /// Shows a text of its own, which every front end shows.
+    fn show(&mut self, text: String, events: &mut Vec<RunEvent>) {
+        self.close(events);
+        let message_id = self.open(false, events);
+        events.push(RunEvent::TextMessageContent {
+            message_id,
+            delta: text,
+        });
+        self.close(events);
     }
 
     fn next_id(&mut self) -> String {
         self.messages += 1;
         format!("{}-{}", self.run_id, self.messages)
     }
+}
+
+/// Returns true for the id of a call that a tool has made: that of its own call, and a number.
+fn is_nested(call_id: &str) -> bool {
+    let Some((_, number)) = call_id.rsplit_once('.') else {
+        return false;
+    };
+    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 fn interrupt(wanted: &ApprovalWanted) -> Value {
@@ -341,10 +371,19 @@ mod tests {
         format!("booking {number} is cancelled")
     }
 
+    /// Clear the calendar.
+    #[tool]
+    async fn clear_calendar(ctx: &RunContext) -> &'static str {
+        let arguments = json!({"number": 12});
+        let _ = ctx.call("cancel_booking", arguments.to_string()).await;
+        "a person is asked"
+    }
+
     async fn agent(script: ScriptedModel) -> AgentLoop<ScriptedModel> {
         let tools = ToolContext::builder()
             .with(find_table)
             .with(cancel_booking)
+            .with(clear_calendar)
             .build()
             .expect("builds");
         let runtime = Runtime::builder(tools).policy(Policy::text()).build();
@@ -504,6 +543,107 @@ mod tests {
         ];
         assert_eq!(types(&events), wanted);
         assert_eq!(events[1]["toolCallId"], "c1");
+    }
+
+    /// Returns the request that answers the only interrupt of a run.
+    fn answers(events: &[Value], status: &str, payload: &Value) -> Value {
+        let outcome = &events.last().expect("an end")["outcome"];
+        let id = &outcome["interrupts"][0]["id"];
+        let answer = json!({"interruptId": id, "status": status, "payload": payload});
+        json!({"threadId": "t", "runId": "r2", "messages": [], "resume": [answer]})
+    }
+
+    #[tokio::test]
+    async fn an_interrupt_that_waits_no_more_can_be_cancelled() {
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("Done.")
+            .says("Yes?");
+        let mut agent = agent(script).await;
+        let asked = run(&mut agent, says("Cancel 12")).await;
+        let approved = answers(&asked, "resolved", &json!(true));
+        run(&mut agent, approved.clone()).await;
+        let again = run(&mut agent, approved).await;
+        assert_eq!(types(&again), ["RUN_STARTED", "RUN_ERROR"]);
+
+        let mut cancelled = answers(&asked, "cancelled", &Value::Null);
+        let events = run(&mut agent, cancelled.clone()).await;
+        assert_eq!(types(&events), ["RUN_STARTED", "RUN_FINISHED"]);
+        assert_eq!(events[1]["outcome"]["type"], "success");
+
+        cancelled["messages"] = says("Hello?")["messages"].clone();
+        let events = run(&mut agent, cancelled).await;
+        assert_eq!(events[2]["delta"], "Yes?", "{events:#?}");
+    }
+
+    #[tokio::test]
+    async fn the_call_of_a_tool_begins_in_the_run_that_decides() {
+        let script = ScriptedModel::new()
+            .calls([ToolCall::new("c1", "clear_calendar", "{}")])
+            .says("Shall I?")
+            .says("Done.");
+        let mut agent = agent(script).await;
+        let asked = run(&mut agent, says("Clear it")).await;
+        assert!(types(&asked).contains(&"TOOL_CALL_RESULT"), "{asked:#?}");
+        let events = run(&mut agent, answers(&asked, "resolved", &json!(true))).await;
+        let wanted = [
+            "RUN_STARTED",
+            "TOOL_CALL_START",
+            "TOOL_CALL_ARGS",
+            "TOOL_CALL_END",
+            "TOOL_CALL_RESULT",
+        ];
+        assert_eq!(types(&events)[..5], wanted);
+        assert_eq!(events[1]["toolCallId"], "c1.1");
+        assert_eq!(events[4]["toolCallId"], "c1.1");
+    }
+
+    #[tokio::test]
+    async fn approvals_of_a_failed_reply_are_interrupts() {
+        let overloaded = ToolError::transient("db-17 is overloaded");
+        let script = ScriptedModel::new().calls([cancelling()]);
+        let mut agent = agent(script.fails(overloaded)).await;
+        let events = run(&mut agent, says("Cancel 12")).await;
+        let end = events.last().expect("an end");
+        assert_eq!(end["type"], "RUN_FINISHED");
+        assert_eq!(end["outcome"]["interrupts"][0]["toolCallId"], "c1");
+        let told = "the assistant cannot answer at the moment; try again";
+        let is_told = |event: &Value| event["delta"] == told;
+        assert!(events.iter().any(is_told), "{events:#?}");
+    }
+
+    #[test]
+    fn approvals_of_an_interrupted_reply_are_interrupts() {
+        let wanted = json!({
+            "callId": "c1", "payload": "cancel_booking({})", "token": "t", "expiresAt": "2026-01-01T00:00:00Z",
+            "digest": "d", "tool": "cancel_booking", "arguments": [], "reasons": [], "summary": "",
+        });
+        let wanted = serde_json::from_value(wanted).expect("an approval");
+        let mut run = RunState::default();
+        run.translate(AgentEvent::ApprovalWanted(wanted));
+        let mut reply = Reply::default();
+        reply.finish = ReplyFinish::Interrupted;
+        let events = run.translate(AgentEvent::Finished {
+            reply: Box::new(reply),
+        });
+        let end = serde_json::to_value(&events[0]).expect("serialises");
+        assert_eq!(end["outcome"]["type"], "interrupt");
+    }
+
+    #[tokio::test]
+    async fn calls_behind_one_that_waits_have_their_own_parent() {
+        let found = ToolCall::new("c2", "find_table", json!({"seats": 2}));
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .calls([found])
+            .says("Shall I?");
+        let events = run(&mut agent(script).await, says("Cancel 12")).await;
+        let begun = events.iter();
+        let begun = begun.filter(|event| event["type"] == "TOOL_CALL_START");
+        let parents = begun.map(|event| &event["parentMessageId"]);
+        let parents = parents.collect::<Vec<_>>();
+        assert_ne!(parents[0], parents[1]);
     }
 
     #[tokio::test]
