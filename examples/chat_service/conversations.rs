@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::env;
 use std::error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex as StdMutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, OnceCell, OwnedMutexGuard};
 use tool_adapters::agent::{AgentLoop, OpenAgentError};
 use tool_adapters::stores::SqliteStore;
 use tool_core::session::{Message, StoreError, is_note};
-use tool_core::{Mode, Policy, Runtime, ToolContext};
+use tool_core::{ErrorKind, Mode, Policy, Runtime, ToolContext};
 
 const INSTRUCTIONS: &str = "You are the host of a restaurant. Answer in one or two sentences.";
 
@@ -31,7 +31,7 @@ pub(crate) struct Conversations {
     runtime: Runtime,
     store: SqliteStore,
     /// The conversations that this process has opened. A service of many users drops those that are not used.
-    agents: Arc<Mutex<HashMap<String, OpenedAgent>>>,
+    agents: Arc<StdMutex<HashMap<String, OpenedAgent>>>,
 }
 
 impl Conversations {
@@ -65,13 +65,23 @@ impl Conversations {
     /// Returns the agent of a user, once no other request of the user uses it.
     pub(crate) async fn agent(&self, user: &str) -> Result<OwnedMutexGuard<Agent>, Failure> {
         // The map is not locked while a conversation opens, so that other users do not wait for it.
-        let opened = {
-            let mut agents = self.agents.lock().await;
-            Arc::clone(agents.entry(user.to_owned()).or_default())
-        };
+        let opened = Arc::clone(self.agents().entry(user.to_owned()).or_default());
         let opening = || async { self.open(user).await.map(Mutex::new).map(Arc::new) };
         let agent = opened.get_or_try_init(opening).await?;
         Ok(Arc::clone(agent).lock_owned().await)
+    }
+
+    fn agents(&self) -> MutexGuard<'_, HashMap<String, OpenedAgent>> {
+        self.agents.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Looks at the error of a reply. If another process goes on with the conversation, or the store does not take what was
+    /// said, the next request opens the conversation again.
+    pub(crate) fn note_error(&self, user: &str, kind: &str) {
+        let kinds = [ErrorKind::Conflict, ErrorKind::Permanent];
+        if kinds.iter().any(|known| known.as_str() == kind) {
+            self.agents().remove(user);
+        }
     }
 
     /// Opens the conversation of a user where it was left, perhaps by another process. A process that was killed in a call

@@ -13,8 +13,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use tokio::sync::OwnedMutexGuard;
-use tool_adapters::ag_ui::{RunInput, RunStream};
-use tool_adapters::agent::{AgentInput, AgentLoop, Decision, OpenAgentError};
+use tool_adapters::ag_ui::{RunEvent, RunInput, RunStream};
+use tool_adapters::agent::{AgentEvent, AgentInput, AgentLoop, Decision, OpenAgentError};
 
 /// The most bytes of a request.
 const MAX_BODY: usize = 1 << 20;
@@ -167,7 +167,13 @@ async fn reply(
     let user = user(headers)?;
     let agent = agent(conversations, &user).await?;
     // The stream holds the agent. If the client goes away, it is dropped, and the reply is cancelled.
-    let events = AgentLoop::stream_of(agent, input).map(|event| {
+    let conversations = conversations.clone();
+    let events = AgentLoop::stream_of(agent, input).map(move |event| {
+        if let AgentEvent::Finished { reply } = &event
+            && let Some(error) = &reply.error
+        {
+            conversations.note_error(&user, error.kind.as_str());
+        }
         let json = serde_json::to_string(&event).unwrap_or_default();
         format!("data: {json}\n\n")
     });
@@ -190,8 +196,13 @@ async fn ag_ui(
     };
     let user = user(&headers)?;
     let agent = agent(&conversations, &user).await?;
-    let events = RunStream::new(AgentLoop::stream_of(agent, input), &run);
-    Ok(server_sent(events.map(|event| event.to_sse())))
+    let events = RunStream::new(AgentLoop::stream_of(agent, input), &run).map(move |event| {
+        if let RunEvent::RunError { code, .. } = &event {
+            conversations.note_error(&user, code);
+        }
+        event.to_sse()
+    });
+    Ok(server_sent(events))
 }
 
 fn server_sent(events: impl Stream<Item = String> + Send + 'static) -> Response {

@@ -1,4 +1,4 @@
-//! The chat service as it ends.
+//! The chat service as it ends, and beside another process.
 #![cfg(unix)]
 
 #[path = "shared/cargo.rs"]
@@ -32,12 +32,15 @@ fn program() -> PathBuf {
 
 /// Starts the service with the model at an address. Returns the service's address.
 fn start(model: SocketAddr) -> (Child, String) {
-    let mut service = Command::new(program())
+    start_program(Command::new(program()).env_remove("CHAT_DB"), model)
+}
+
+fn start_program(program: &mut Command, model: SocketAddr) -> (Child, String) {
+    let mut service = program
         .arg("127.0.0.1:0")
         .env("OPENAI_API_KEY", "a key")
         .env("OPENAI_BASE_URL", format!("http://{model}/v1"))
         .env_remove("CHAT_MODEL")
-        .env_remove("CHAT_DB")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -56,7 +59,8 @@ const SAID: &str = "just in case";
 fn answer_as_model(mut connection: &TcpStream) {
     let length = ANSWER.len();
     let head = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: {length}\r\n\r\n"
+        "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\
+         content-length: {length}\r\n\r\n"
     );
     connection.write_all(head.as_bytes()).unwrap();
     connection.write_all(ANSWER.as_bytes()).unwrap();
@@ -132,4 +136,36 @@ fn a_request_that_never_ends_does_not_keep_the_process() {
     }
     assert!(ended.is_finished(), "it waits for half a request");
     drop(half);
+}
+
+#[test]
+fn a_conversation_of_another_process_is_opened_again() {
+    let model = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = model.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let mut connections = Vec::new();
+        for connection in model.incoming() {
+            let connection = connection.unwrap();
+            answer_as_model(&connection);
+            connections.push(connection);
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chat.db");
+    let start = || start_program(Command::new(program()).env("CHAT_DB", &file), address);
+    let (mut one, first) = start();
+    let (mut other, second) = start();
+
+    let say = |service: &str| ask(service, "POST /message", r#"{"text": "hello"}"#);
+    assert!(say(&first).contains(SAID));
+    assert!(say(&second).contains(SAID));
+    let late = say(&first);
+    assert!(late.contains(r#""kind":"CONFLICT""#), "{late}");
+    let again = say(&first);
+    assert!(again.contains(SAID), "{again}");
+
+    for service in [&mut one, &mut other] {
+        service.kill().unwrap();
+        service.wait().unwrap();
+    }
 }
