@@ -25,7 +25,7 @@ const MAX_STEP_CALLS: usize = 32;
 /// Its calls are calls of the session in which it works. They spend the budgets and caps of its
 /// caller, act for the same principal, and end with it. A call that needs approval is asked for in
 /// the reply of the caller, where a person can answer. The spans of its model and its calls are
-/// inside a span with its name.
+/// inside a span with its name. Its tokens are there, and not in the [`Reply::usage`](tool_core::session::Reply::usage) of the caller.
 ///
 /// It calls tools of the session only, so add them to the same context. Agents may call agents, as
 /// deep as

@@ -85,7 +85,8 @@ pub enum AgentEvent {
     Usage {
         /// The tokens of this step.
         step: TokenUsage,
-        /// The tokens of the reply so far, with those of failed attempts.
+        /// The tokens of the reply so far, with those of failed attempts, and without those that
+        /// tools have used.
         total: TokenUsage,
     },
     /// A call begins.

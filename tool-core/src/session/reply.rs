@@ -63,7 +63,8 @@ pub struct Reply {
     /// True if the turn was interrupted or the session ended before the model had replied.
     pub interrupted: bool,
     /// The tokens of all answers that were paid for: of every step, and of attempts that failed,
-    /// were repeated or were broken off, as far as the provider has reported them.
+    /// were repeated or were broken off, as far as the provider has reported them. Tokens that a tool
+    /// has used, for example one that is an agent, are in the span of its call instead.
     pub usage: TokenUsage,
     /// The model's error, or the reason for which its last answer has no content. Calls that ran
     /// before it have run: their responses are here and in the history.
