@@ -3,12 +3,13 @@
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::Instant;
 use tool_adapters_models::engines::RunningSteps;
 use tool_core::ToolError;
 
-/// The time after which an abandoned run is forgotten. By then, another process runs its function.
+/// The time after its end for which an abandoned run is kept. By then, another process runs its function.
 const KEEP: Duration = Duration::from_secs(3_600);
 
 /// The runs of functions in this process, so that a run which Restate has given up ends its step before the next run of the
@@ -18,22 +19,45 @@ pub struct EarlierRuns(Mutex<HashMap<String, Arc<Run>>>);
 
 impl EarlierRuns {
     /// Begins a run of a function, once the earlier one in this process has ended its step.
+    ///
+    /// The earlier run stays known until then: if Restate gives this attempt up meanwhile, the next one waits for it, too.
     pub(crate) async fn begin(&self, invocation: &str) -> Arc<Run> {
-        let earlier = self.0.lock().remove(invocation);
-        let result = match earlier {
-            Some(earlier) => earlier.last_result().await,
-            None => None,
-        };
-        let run = Arc::new(Run::new(result));
-        let mut runs = self.0.lock();
-        runs.retain(|_, run| !run.is_forgotten());
-        runs.insert(invocation.to_owned(), Arc::clone(&run));
-        run
+        loop {
+            let earlier = self.0.lock().get(invocation).cloned();
+            if let Some(earlier) = &earlier {
+                earlier.over().await;
+            }
+            let begun = self.replace(invocation, earlier.as_ref());
+            if let Some(run) = begun {
+                return run;
+            }
+        }
     }
 
-    /// Forgets the run of a function that has ended.
-    pub(crate) fn end(&self, invocation: &str) {
-        self.0.lock().remove(invocation);
+    /// Puts a new run in the place of the earlier one, whose unrecorded results it gets. Returns `None` if another attempt
+    /// has done so first.
+    fn replace(&self, invocation: &str, earlier: Option<&Arc<Run>>) -> Option<Arc<Run>> {
+        let mut runs = self.0.lock();
+        let known = runs.get(invocation);
+        if known.map(Arc::as_ptr) != earlier.map(Arc::as_ptr) {
+            return None;
+        }
+        let unrecorded = known.map(|known| known.take_unrecorded());
+        let run = Arc::new(Run::new(unrecorded.unwrap_or_default()));
+        runs.retain(|_, run| !run.is_forgotten());
+        runs.insert(invocation.to_owned(), Arc::clone(&run));
+        Some(run)
+    }
+
+    /// Forgets a run whose function has ended, unless another one has taken its place.
+    pub(crate) fn end(&self, invocation: &str, run: &Arc<Run>) {
+        let mut runs = self.0.lock();
+        let is_known = runs
+            .get(invocation)
+            .is_some_and(|known| Arc::ptr_eq(known, run));
+        if is_known {
+            runs.remove(invocation);
+        }
     }
 }
 
@@ -48,19 +72,18 @@ struct UnrecordedResult {
 /// A run of a function.
 #[derive(Debug)]
 pub(crate) struct Run {
-    began: Instant,
     unrecorded: Mutex<Vec<UnrecordedResult>>,
     running: RunningSteps,
-    is_over: watch::Sender<bool>,
+    /// The time of its end.
+    ended: watch::Sender<Option<Instant>>,
 }
 
 impl Run {
-    fn new(unrecorded: Option<Vec<UnrecordedResult>>) -> Self {
+    fn new(unrecorded: Vec<UnrecordedResult>) -> Self {
         Self {
-            began: Instant::now(),
-            unrecorded: Mutex::new(unrecorded.unwrap_or_default()),
+            unrecorded: Mutex::new(unrecorded),
             running: RunningSteps::default(),
-            is_over: watch::Sender::new(false),
+            ended: watch::Sender::new(None),
         }
     }
 
@@ -104,23 +127,29 @@ impl Run {
     }
 
     pub(crate) fn end(&self) {
-        self.is_over.send_replace(true);
+        self.ended.send_if_modified(|ended| {
+            let is_first = ended.is_none();
+            if is_first {
+                *ended = Some(Instant::now());
+            }
+            is_first
+        });
     }
 
     /// Waits until the run is over.
     pub(crate) async fn over(&self) {
         // It fails if the sender is gone, which is this run.
-        let _ = self.is_over.subscribe().wait_for(|is_over| *is_over).await;
+        let _ = self.ended.subscribe().wait_for(Option::is_some).await;
     }
 
-    /// Waits until the run is over, and returns the results that may not be recorded.
-    async fn last_result(&self) -> Option<Vec<UnrecordedResult>> {
-        self.over().await;
-        Some(std::mem::take(&mut *self.unrecorded.lock()))
+    /// Takes the results that may not be recorded.
+    fn take_unrecorded(&self) -> Vec<UnrecordedResult> {
+        std::mem::take(&mut *self.unrecorded.lock())
     }
 
     fn is_forgotten(&self) -> bool {
-        *self.is_over.borrow() && self.began.elapsed() > KEEP
+        let ended = *self.ended.borrow();
+        ended.is_some_and(|ended| ended.elapsed() > KEEP)
     }
 }
 
@@ -166,5 +195,67 @@ mod tests {
         let next = runs.begin("inv-1").await;
         let result = next.step(0, async { Ok("two".to_owned()) }).await;
         assert_eq!(result, Ok("two".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn a_third_attempt_waits_for_the_first_one() {
+        let runs = EarlierRuns::default();
+        let first = runs.begin("inv-1").await;
+        let second = tokio::time::timeout(Duration::from_millis(20), runs.begin("inv-1"));
+        assert!(second.await.is_err(), "Restate gives it up while it waits");
+
+        let third = tokio::time::timeout(Duration::from_millis(20), runs.begin("inv-1"));
+        assert!(third.await.is_err(), "the first one is running");
+        let result = first.step(0, async { Ok("paid".to_owned()) }).await;
+        assert_eq!(result, Ok("paid".to_owned()));
+        first.end();
+        let fourth = runs.begin("inv-1").await;
+        let again = async { panic!("it runs a second time") };
+        assert_eq!(fourth.step(0, again).await, Ok("paid".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn attempts_that_wait_begin_one_after_the_other() {
+        let runs = Arc::new(EarlierRuns::default());
+        let first = runs.begin("inv-1").await;
+        let mut waiting = tokio::task::JoinSet::new();
+        for _ in 0..2 {
+            let runs = Arc::clone(&runs);
+            waiting.spawn(async move { runs.begin("inv-1").await });
+        }
+        tokio::task::yield_now().await;
+        first.end();
+        let second = waiting.join_next().await.expect("one").expect("begins");
+        let third = tokio::time::timeout(Duration::from_millis(20), waiting.join_next());
+        assert!(third.await.is_err(), "the second one is running");
+        second.end();
+        let third = waiting.join_next().await.expect("one").expect("begins");
+        assert!(!Arc::ptr_eq(&second, &third));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_run_is_kept_from_its_end_on() {
+        let runs = EarlierRuns::default();
+        let first = runs.begin("inv-1").await;
+        tokio::time::advance(2 * KEEP).await;
+        let result = first.step(0, async { Ok("paid".to_owned()) }).await;
+        assert_eq!(result, Ok("paid".to_owned()));
+        first.end();
+        let _other = runs.begin("inv-2").await;
+        let next = runs.begin("inv-1").await;
+        let again = async { panic!("it runs a second time") };
+        assert_eq!(next.step(0, again).await, Ok("paid".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn an_ended_run_does_not_forget_a_later_one() {
+        let runs = EarlierRuns::default();
+        let first = runs.begin("inv-1").await;
+        first.end();
+        let second = runs.begin("inv-1").await;
+        runs.end("inv-1", &first);
+        let third = tokio::time::timeout(Duration::from_millis(20), runs.begin("inv-1"));
+        assert!(third.await.is_err(), "the second one is running");
+        drop(second);
     }
 }

@@ -83,7 +83,7 @@ where
         run: Arc::clone(&run),
         places: AtomicUsize::new(0),
     });
-    let mut running = tokio::spawn(run_function(function(steps), run));
+    let mut running = tokio::spawn(run_function(function(steps), Arc::clone(&run)));
     let result = loop {
         let request = tokio::select! {
             Some(request) = received.recv() => request,
@@ -91,7 +91,7 @@ where
         };
         carry_out(ctx, request).await;
     };
-    earlier.end(invocation);
+    earlier.end(invocation, &run);
     match result {
         Ok(Some(Ok(value))) => {
             ctx.clear(WAITING);
