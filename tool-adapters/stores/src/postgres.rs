@@ -5,6 +5,7 @@ mod changes;
 use crate::postgres::changes::ChangeFeed;
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
+use crate::sql::forgetting::{FORGET_UNLOCKED, ForgetLock};
 use crate::sql::histories::HistoryDatabase;
 use crate::sql::journal::JournalDatabase;
 use crate::sql::session_row::SessionDatabase;
@@ -68,6 +69,7 @@ pub struct PostgresPool {
     is_pooled: bool,
     /// The changes, for all readers.
     changes: ChangeFeed,
+    forget_lock: ForgetLock,
 }
 
 /// The parameter of an address that turns prepared statements with a name off, if it is 0.
@@ -104,6 +106,7 @@ impl SqlStore<PostgresDatabase> {
             pool,
             is_pooled: false,
             changes: ChangeFeed::default(),
+            forget_lock: ForgetLock::default(),
         })
         .await
     }
@@ -276,6 +279,7 @@ pub async fn connect(url: &str) -> Result<PostgresPool, Error> {
         pool: pool.connect_with(options).await?,
         is_pooled,
         changes: ChangeFeed::default(),
+        forget_lock: ForgetLock::default(),
     })
 }
 
@@ -431,10 +435,11 @@ impl SessionDatabase for PostgresDatabase {
     const LOCK_OPENINGS: Option<&'static str> =
         Some(include_str!("sql/postgres/lock_openings.sql"));
 
-    const FORGET_LIMITS: [&'static str; 2] = [
-        include_str!("sql/postgres/forget_places.sql"),
-        include_str!("sql/postgres/forget_limits.sql"),
-    ];
+    const FORGET: [&'static str; 5] = FORGET_UNLOCKED;
+
+    fn forget_lock(&self) -> &ForgetLock {
+        &self.0.forget_lock
+    }
 }
 
 impl JournalDatabase for PostgresDatabase {

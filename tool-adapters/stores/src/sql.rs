@@ -6,6 +6,7 @@
 
 #[cfg(feature = "agent-records")]
 pub(crate) mod agents;
+pub(crate) mod forgetting;
 pub(crate) mod histories;
 pub(crate) mod journal;
 pub(crate) mod permits;

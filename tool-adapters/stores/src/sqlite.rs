@@ -2,9 +2,9 @@
 
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
+use crate::sql::forgetting::{FORGET_ALONE, ForgetLock};
 use crate::sql::histories::{CONVERSATION, HistoryDatabase};
 use crate::sql::journal::{CALL, JournalDatabase};
-use crate::sql::permits::FORGET_ALONE;
 use crate::sql::session_row::{SESSION, SessionDatabase};
 use crate::sql::{
     Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
@@ -61,6 +61,7 @@ pub struct SqliteDatabase {
     reader: SqlitePool,
     /// `None` in memory, and for the program's own pool.
     file: Option<Arc<DatabaseFile>>,
+    forget_lock: ForgetLock,
 }
 
 impl SqlStore<SqliteDatabase> {
@@ -86,6 +87,7 @@ impl SqlStore<SqliteDatabase> {
             writer,
             reader,
             file: Some(file),
+            forget_lock: ForgetLock::default(),
         })
         .await
     }
@@ -104,6 +106,7 @@ impl SqlStore<SqliteDatabase> {
             writer: pool.clone(),
             reader: pool,
             file: None,
+            forget_lock: ForgetLock::default(),
         })
         .await
     }
@@ -349,7 +352,11 @@ impl SessionDatabase for SqliteDatabase {
 
     /// A transaction is the only one that writes.
     const LOCK_OPENINGS: Option<&'static str> = None;
-    const FORGET_LIMITS: [&'static str; 2] = FORGET_ALONE;
+    const FORGET: [&'static str; 5] = FORGET_ALONE;
+
+    fn forget_lock(&self) -> &ForgetLock {
+        &self.forget_lock
+    }
 }
 
 impl JournalDatabase for SqliteDatabase {

@@ -26,13 +26,6 @@ const TAKE_PLACE: &str = "INSERT INTO tool_limit_places (key, holder, ends_at) V
 
 const FREE_PLACE: &str = "DELETE FROM tool_limit_places WHERE key = $1 AND holder = $2";
 
-/// Forgets places of processes that were killed, and limits that nothing has used for long, where one
-/// transaction writes at a time.
-pub(crate) const FORGET_ALONE: [&str; 2] = [
-    "DELETE FROM tool_limit_places WHERE ends_at <= $1",
-    "DELETE FROM tool_limits WHERE kept_until <= $1",
-];
-
 /// Milliseconds for which the row of a limit is kept after its last use.
 const KEPT: u64 = 3_600_000;
 

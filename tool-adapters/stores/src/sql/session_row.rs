@@ -1,6 +1,7 @@
 //! The row of a session, which an operation locks, changes and writes.
 
 use crate::kept_values::{from_json, milliseconds, to_json};
+use crate::sql::forgetting::ForgetLock;
 use crate::sql::values::{stored_id, text, unsigned};
 use crate::sql::{Param, SqlDatabase, SqlRow, SqlTransaction, number};
 use tool_core::session::{OpenRequest, SessionCall, StoreError, StoredSession};
@@ -12,9 +13,11 @@ pub(crate) trait SessionDatabase: SqlDatabase {
     const LOCK_SESSION: &'static str;
     /// Lets one transaction at a time open sessions, if transactions can run side by side.
     const LOCK_OPENINGS: Option<&'static str>;
-    /// Forgets places of processes that were killed, and limits that nothing has used for long. Skips
-    /// those that a request has locked: it locks a limit before its places.
-    const FORGET_LIMITS: [&'static str; 2];
+    /// Each forgets some rows that are over, and returns one row for each of them.
+    const FORGET: [&'static str; 5];
+
+    /// Returns the lock of the task that forgets rows.
+    fn forget_lock(&self) -> &ForgetLock;
 }
 
 /// Reads a session. Parameter: its id. Columns: see [`SessionRow::read`].

@@ -4,6 +4,7 @@
 
 use crate::kept_values::readable;
 use crate::random::random_number;
+use crate::sql::forgetting::begin_to_forget;
 use crate::sql::permits;
 use crate::sql::session_record::SqlSession;
 use crate::sql::session_row::{SessionDatabase, SessionRow, kept_calls, lock_session};
@@ -22,14 +23,6 @@ const OPEN_SESSIONS: &str =
     "SELECT count(*) FROM tool_sessions WHERE expires_at > (SELECT now FROM tool_session_clock)";
 
 const APPROVALS_OF: &str = include_str!("principal_approvals.sql");
-
-/// Forgets all that is over and was kept long enough. The sessions go first, because other
-/// transactions lock them first.
-const FORGET: [&str; 3] = [
-    "DELETE FROM tool_sessions WHERE calls_until <= $1 - 60000",
-    "DELETE FROM tool_principal_spending WHERE ends_at <= $1",
-    "DELETE FROM tool_added_amounts WHERE known_until <= $1",
-];
 
 #[allow(private_bounds)] // only this crate implements the trait
 impl<D: SessionDatabase> SqlStore<D> {
@@ -90,9 +83,6 @@ async fn insert<D: SessionDatabase>(
         .run("SELECT now FROM tool_session_clock", &[])
         .await?;
     let now = now.first().map_or(Ok(0), |row| unsigned(row, 0))?;
-    for statement in FORGET.into_iter().chain(D::FORGET_LIMITS) {
-        transaction.run(statement, &[number(now)]).await?;
-    }
     transaction.run(DELETE, &[text(id)]).await?;
 
     let row = SessionRow::new(request, random_number()?, now);
@@ -121,6 +111,7 @@ impl<D: SessionDatabase> SessionStore for SqlStore<D> {
             None => self.open_new(&mut transaction, request, &id).await?,
         };
         transaction.commit().await.map_err(StoreError::from)?;
+        begin_to_forget(&self.0);
         Ok(self.record(request, &row))
     }
 
