@@ -51,7 +51,10 @@ const COPY_MESSAGES: &str = "INSERT INTO tool_messages (conversation, position, 
 
 const DELETE: &str = "DELETE FROM tool_conversations WHERE principal = $1 AND id = $2 RETURNING 1";
 
-const DELETE_UNUSED: &str = "DELETE FROM tool_conversations WHERE updated_at < $1 RETURNING 1";
+/// Deletes some unused conversations with their messages. One that is used meanwhile stays.
+const DELETE_UNUSED: &str = "DELETE FROM tool_conversations WHERE updated_at < $1 AND number IN ( \
+        SELECT number FROM tool_conversations WHERE updated_at < $1 ORDER BY updated_at LIMIT 100 \
+    ) RETURNING 1";
 
 /// The messages and the bytes that one statement adds.
 const BATCH_MESSAGES: usize = 512;
@@ -419,7 +422,13 @@ impl<D: HistoryDatabase> HistoryStore for SqlStore<D> {
 
     async fn delete_unused(&self, since: u64) -> Result<u64, HistoryStoreError> {
         let since = since.min(i64::MAX.unsigned_abs());
-        let deleted = self.0.change(DELETE_UNUSED, &[number(since)]).await?;
-        Ok(deleted.len() as u64)
+        let mut all = 0;
+        loop {
+            let deleted = self.0.change(DELETE_UNUSED, &[number(since)]).await?;
+            if deleted.is_empty() {
+                return Ok(all);
+            }
+            all += deleted.len() as u64;
+        }
     }
 }

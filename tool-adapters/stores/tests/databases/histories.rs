@@ -121,6 +121,30 @@ async fn an_append_writes_as_many_rows_to_a_long_conversation() {
     }
 }
 
+/// A statement of the database has a time limit, however many conversations there are.
+#[tokio::test]
+async fn unused_conversations_are_deleted_in_batches() {
+    let file = SqliteFile::new();
+    let store = SqliteStore::open(file.path()).await.expect("it opens");
+    append(&store, &key("kept"), 0, &[said(0)]).await;
+    for number in 0..150 {
+        append(&store, &key(&format!("c{number}")), 0, &[said(0)]).await;
+    }
+    file.by_hand(
+        "UPDATE tool_conversations SET updated_at = 5 WHERE id <> 'kept';
+        UPDATE tool_conversations SET updated_at = 7 WHERE id = 'kept';
+        CREATE TRIGGER stuck BEFORE DELETE ON tool_conversations WHEN OLD.id = 'kept'
+        BEGIN SELECT RAISE(ABORT, 'stuck'); END",
+    )
+    .await;
+    let failed = HistoryStore::delete_unused(&store, 10).await;
+    failed.expect_err("the last batch fails");
+    assert_eq!(listed(&store, "ada").await.len(), 51);
+
+    assert_eq!(HistoryStore::delete_unused(&store, 7).await, Ok(50));
+    assert_eq!(listed(&store, "ada").await.len(), 1);
+}
+
 #[tokio::test]
 async fn a_missing_message_is_named() {
     let file = SqliteFile::new();
