@@ -21,6 +21,13 @@ use tool_core::session::{
 /// The messages that are read at once to find the end of the results of a call.
 const RESULTS_AT_ONCE: u64 = 16;
 
+/// The bytes of messages that are read in one round trip, unless one message takes more: the answer to a request has to come
+/// in time, and others wait behind it.
+const BYTES_AT_ONCE: u64 = 4 << 20;
+
+/// The attempts to read a conversation that is deleted and created again at the same time.
+const ATTEMPTS: usize = 3;
+
 /// The conversations of a list that are read in one round trip.
 const LISTED_AT_ONCE: usize = 200;
 
@@ -66,7 +73,27 @@ struct ConversationPart {
     texts: Vec<Vec<u8>>,
 }
 
-/// Reads the messages from one on up to another. Returns `None` if the conversation is not there.
+impl ConversationPart {
+    /// Returns true if a part that was read later is of the same conversation.
+    fn goes_on_in(&self, later: &Self) -> bool {
+        let now = &later.summary;
+        now.created_at == self.summary.created_at && now.messages >= self.summary.messages
+    }
+
+    fn check_size(&self, key: &ConversationKey) -> Result<(), HistoryStoreError> {
+        let bytes = self.texts.iter().map(|text| text.len() as u64).sum::<u64>();
+        if bytes <= StoredMessages::MAX_BYTES {
+            return Ok(());
+        }
+        Err(HistoryStoreError::TooLarge {
+            conversation: key.id().to_owned(),
+            limit: format!("{} bytes", StoredMessages::MAX_BYTES),
+        })
+    }
+}
+
+/// Reads the messages from one on up to another, or the first of them if all take too many bytes. Returns `None` if the
+/// conversation is not there.
 async fn read(
     connection: &Connection,
     keys: &ConversationKeys,
@@ -80,15 +107,8 @@ async fn read(
     let most = StoredMessages::MAX_MESSAGES;
     call.arg(messages.start.min(most))
         .arg(messages.end.min(most))
-        .arg(StoredMessages::MAX_BYTES);
-    let (fields, texts, is_too_large): (Fields, Vec<Vec<u8>>, u8) =
-        connection.script(&call).await?;
-    if is_too_large != 0 {
-        return Err(HistoryStoreError::TooLarge {
-            conversation: key.id().to_owned(),
-            limit: format!("{} bytes", StoredMessages::MAX_BYTES),
-        });
-    }
+        .arg(BYTES_AT_ONCE);
+    let (fields, texts): (Fields, Vec<Vec<u8>>) = connection.script(&call).await?;
     let summary = summary(key.id(), &fields)?;
     Ok(summary.map(|summary| ConversationPart { summary, texts }))
 }
@@ -145,6 +165,35 @@ impl RedisStore {
                     source: summary,
                 });
             }
+        }
+    }
+}
+
+impl RedisStore {
+    /// Reads the messages behind those of a part, up to the end that it knows. Returns false if the conversation is not there
+    /// any more.
+    async fn read_rest(
+        &self,
+        keys: &ConversationKeys,
+        key: &ConversationKey,
+        from: u64,
+        part: &mut ConversationPart,
+    ) -> Result<bool, HistoryStoreError> {
+        let end = part.summary.messages;
+        loop {
+            part.check_size(key)?;
+            let next = from.saturating_add(part.texts.len() as u64);
+            if next >= end {
+                return Ok(true);
+            }
+            let later = read(self.conversations().await?, keys, key, next..end).await?;
+            let Some(later) = later.filter(|later| part.goes_on_in(later)) else {
+                return Ok(false);
+            };
+            if later.texts.is_empty() {
+                return Err(StoredMessages::damaged(key, next, "it is missing"));
+            }
+            part.texts.extend(later.texts);
         }
     }
 }
@@ -221,19 +270,21 @@ impl HistoryStore for RedisStore {
         from: u64,
     ) -> Result<Option<StoredConversation>, HistoryStoreError> {
         let keys = ConversationKeys::new(self.keys(), key)?;
-        let part = read(self.conversations().await?, &keys, key, from..u64::MAX).await?;
-        let Some(ConversationPart { summary, texts }) = part else {
-            return Ok(None);
-        };
-        let mut messages = Vec::with_capacity(texts.len());
-        for (text, position) in texts.iter().zip(from..) {
-            messages.push(message(key, position, text)?);
+        for _ in 0..ATTEMPTS {
+            let part = read(self.conversations().await?, &keys, key, from..u64::MAX).await?;
+            let Some(mut part) = part else {
+                return Ok(None);
+            };
+            if !self.read_rest(&keys, key, from, &mut part).await? {
+                continue;
+            }
+            let mut messages = Vec::with_capacity(part.texts.len());
+            for (text, position) in part.texts.iter().zip(from..) {
+                messages.push(message(key, position, text)?);
+            }
+            return Ok(Some(StoredConversation::new(part.summary, from, messages)));
         }
-        let next = from.saturating_add(messages.len() as u64);
-        if next < summary.messages {
-            return Err(StoredMessages::damaged(key, next, "it is missing"));
-        }
-        Ok(Some(StoredConversation::new(summary, from, messages)))
+        Err(StoreError::new("the conversation was replaced each time while it was read").into())
     }
 
     async fn list(

@@ -241,7 +241,7 @@ conversation_scripts! {
     /// Deletes a conversation, unless it was used since then.
     DELETE_CONVERSATION(id, member, since) changes in "conversation" "delete_conversation";
 
-    /// Reads a conversation at one moment.
+    /// Reads a part of a conversation at one moment.
     READ_CONVERSATION(first, stop, max_bytes) reads in "read_conversation";
 
     /// Reads a page of a principal's conversations.

@@ -9,9 +9,9 @@ use std::time::Duration;
 use tokio::sync::Mutex;
 use tool_core::Mode;
 use tool_core::session::{
-    ApprovalRequest, CapScope, Charge, GrantRequest, GrantVerdict, Policy, StateChange,
+    ApprovalRequest, CapScope, Charge, GrantRequest, GrantVerdict, Message, Policy, StateChange,
 };
-use tool_core::testing::history::driver::{append, key, said, said_each};
+use tool_core::testing::history::driver::{append, key, load, said, said_each};
 use tool_core::testing::store::StoreUnderTest;
 use tool_core::testing::store::driver::{
     HOUR, TestCall, answered, approvals_of, entry, given, open, opening, settlement, waiting,
@@ -114,6 +114,34 @@ async fn an_approval_is_listed_and_kept_in_a_round_trip_each() {
     ask_and_take().await;
     let asked = asked(&redis, ask_and_take).await;
     assert_eq!(asked.len(), 4, "{asked:#?}");
+}
+
+/// One answer would have to come in the time limit of a request, and others would wait behind it.
+#[tokio::test]
+async fn a_large_conversation_is_loaded_in_parts() {
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
+    let _alone = SCRIPTS.lock().await;
+    let store = redis.handle().await;
+    let mut messages = said_each(0..300);
+    for letter in ["a", "b", "c", "d"] {
+        messages.push(Message::user(letter.repeat(3 << 20)));
+    }
+    messages.extend(said_each(300..305));
+    append(&store, &key("large"), 0, &messages).await;
+    append(&store, &key("small"), 0, &said_each(0..300)).await;
+    assert_eq!(load(&store, &key("large")).await.messages, messages);
+
+    let parts = asked(&redis, async || {
+        load(&store, &key("large")).await;
+    });
+    let parts = parts.await.len();
+    assert!((4..=6).contains(&parts), "{parts}");
+    let parts = asked(&redis, async || {
+        load(&store, &key("small")).await;
+    });
+    assert_eq!(parts.await.len(), 1);
 }
 
 #[tokio::test]

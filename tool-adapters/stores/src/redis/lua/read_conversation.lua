@@ -1,19 +1,27 @@
--- Reads a conversation at one moment: its hash, and the texts of its messages. KEYS: the hash and the list.
--- `first` is the first message, `stop` the one after the last, and `max_bytes` the most bytes that the texts may take.
+-- Reads a part of a conversation at one moment: its hash, and the texts of its messages. KEYS: the hash and the list.
+-- `first` is the first message, and `stop` the one after the last. The texts end before they take more than `max_bytes`, but
+-- there is one at least.
 local head = redis.call('HGETALL', KEYS[1])
 local messages = redis.call('HGET', KEYS[1], 'messages')
 if not messages then
-  return { head, {}, 0 }
+  return { head, {} }
 end
 local last, most = math.min(tonumber(stop), tonumber(messages)), tonumber(max_bytes)
-local texts, bytes = {}, 0
-for start = tonumber(first), last - 1, 100 do
-  for _, text in ipairs(redis.call('LRANGE', KEYS[2], start, math.min(start + 99, last - 1))) do
+local texts, bytes, at, step = {}, 0, tonumber(first), 1
+while at < last and bytes < most do
+  local found = redis.call('LRANGE', KEYS[2], at, math.min(at + step, last) - 1)
+  if #found == 0 then
+    break
+  end
+  for _, text in ipairs(found) do
     bytes = bytes + #text
-    if bytes > most then
-      return { head, {}, 1 }
+    if bytes > most and #texts > 0 then
+      return { head, texts }
     end
     texts[#texts + 1] = text
   end
+  at = at + #found
+  -- Few at first, because they may be large.
+  step = math.min(2 * step, 100)
 end
-return { head, texts, 0 }
+return { head, texts }
