@@ -1,6 +1,6 @@
 //! Workflows that run again after a step has failed.
 
-use dbos::sysdb::types::{WorkflowFilter, WorkflowStatus};
+use dbos::sysdb::types::{WorkflowFilter, WorkflowRecord, WorkflowStatus};
 use dbos::{Client, ClientConfig, Config, ResumeOptions};
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -12,6 +12,9 @@ use tokio::sync::OnceCell;
 /// The time after which a workflow runs again. Each further time is twice as long.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
+
+/// What the log says after an attempt to put a workflow back.
+const NOT_PUT_BACK: &str = "the workflow could not be put back on its queue";
 
 /// Puts workflows of this process back on their queue, after a step of [`with_steps`](crate::with_steps) has failed. DBOS itself
 /// leaves such a workflow alone until the process starts again.
@@ -60,15 +63,27 @@ impl Retries {
         *failures += 1;
         let retries = self.clone();
         let workflow = workflow.to_owned();
-        tokio::spawn(async move {
-            loop {
-                tokio::time::sleep(delay).await;
-                let Err(error) = retries.put_back(&workflow).await else {
-                    return;
-                };
-                tracing::warn!(%error, workflow, "the workflow could not be put back on its queue");
+        tokio::spawn(async move { retries.run_again(&workflow, delay).await });
+    }
+
+    /// Puts a workflow back on its queue, unless its failed attempt is over: someone else has put it back meanwhile, or its
+    /// answer was lost.
+    async fn run_again(&self, workflow: &str, delay: Duration) {
+        let failed = loop {
+            match self.pending(workflow).await {
+                Ok(Some(found)) => break found,
+                Ok(None) => return,
+                Err(error) => tracing::warn!(%error, workflow, "{NOT_PUT_BACK}"),
             }
-        });
+            tokio::time::sleep(delay).await;
+        };
+        loop {
+            tokio::time::sleep(delay).await;
+            match self.put_back(&failed).await {
+                Ok(()) => return,
+                Err(error) => tracing::warn!(%error, workflow, "{NOT_PUT_BACK}"),
+            }
+        }
     }
 
     /// Forgets the failures of a workflow that has ended.
@@ -76,16 +91,35 @@ impl Retries {
         self.0.failures.lock().remove(workflow);
     }
 
-    async fn put_back(&self, workflow: &str) -> dbos::Result<()> {
+    async fn client(&self) -> dbos::Result<&Client> {
         let connecting = || Client::connect(self.0.config.clone());
-        let client = self.0.client.get_or_try_init(connecting).await?;
+        self.0.client.get_or_try_init(connecting).await
+    }
+
+    /// Returns a workflow that counts as running.
+    async fn pending(&self, workflow: &str) -> dbos::Result<Option<WorkflowRecord>> {
         let of_this = WorkflowFilter {
             workflow_ids: vec![workflow],
             ..Default::default()
         };
-        put_back(client, of_this).await?;
+        let found = pending(self.client().await?, of_this).await?;
+        Ok(found.into_iter().next())
+    }
+
+    async fn put_back(&self, failed: &WorkflowRecord) -> dbos::Result<()> {
+        let found = self.pending(&failed.workflow_id).await?;
+        if let Some(found) = found
+            && is_same_attempt(&found, failed)
+        {
+            resume(self.client().await?, &found).await?;
+        }
         Ok(())
     }
+}
+
+/// Returns true if no worker has begun a workflow again between two looks at it.
+fn is_same_attempt(one: &WorkflowRecord, other: &WorkflowRecord) -> bool {
+    one.owner_xid == other.owner_xid && one.started_at == other.started_at
 }
 
 /// Puts workflows that no worker runs back on the queues from which they came. Returns their ids.
@@ -93,25 +127,36 @@ pub(crate) async fn put_back(
     client: &Client,
     filter: WorkflowFilter<'_>,
 ) -> dbos::Result<Vec<String>> {
+    let found = pending(client, filter).await?;
+    let mut ids = Vec::with_capacity(found.len());
+    for workflow in found {
+        resume(client, &workflow).await?;
+        ids.push(workflow.workflow_id);
+    }
+    Ok(ids)
+}
+
+/// Returns the workflows that count as running.
+async fn pending(client: &Client, filter: WorkflowFilter<'_>) -> dbos::Result<Vec<WorkflowRecord>> {
     let pending = WorkflowFilter {
         status: vec![WorkflowStatus::Pending],
         load_input: false,
         load_output: false,
         ..filter
     };
-    let found = client.list_workflows(&pending).await?;
-    let mut ids = Vec::with_capacity(found.len());
-    for workflow in found {
-        let options = ResumeOptions {
-            queue: workflow.queue_name.as_deref(),
-        };
-        let id = workflow.workflow_id;
-        client
-            .resume_with::<(), dbos::EngineOnly>(&id, options)
-            .await?;
-        ids.push(id);
-    }
-    Ok(ids)
+    client.list_workflows(&pending).await
+}
+
+/// Puts a workflow back on the queue from which it came.
+async fn resume(client: &Client, workflow: &WorkflowRecord) -> dbos::Result<()> {
+    let options = ResumeOptions {
+        queue: workflow.queue_name.as_deref(),
+    };
+    let id = &workflow.workflow_id;
+    client
+        .resume_with::<(), dbos::EngineOnly>(id, options)
+        .await?;
+    Ok(())
 }
 
 fn delay_after(failures: u32) -> Duration {
@@ -122,6 +167,8 @@ fn delay_after(failures: u32) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dbos::sysdb::types::Timestamp;
+    use serde_json::json;
 
     #[test]
     fn delays_double_up_to_the_longest() {
@@ -129,6 +176,25 @@ mod tests {
         assert_eq!(delay_after(2), FIRST_DELAY * 4);
         assert_eq!(delay_after(31), LONGEST_DELAY);
         assert_eq!(delay_after(u32::MAX), LONGEST_DELAY);
+    }
+
+    #[test]
+    fn an_attempt_that_began_later_is_another_one() {
+        let record = |owner: &str, started_at: Timestamp| {
+            let row = json!({"workflow_id": "w", "status": WorkflowStatus::Pending});
+            let row = serde_json::from_value::<WorkflowRecord>(row);
+            WorkflowRecord {
+                owner_xid: Some(owner.to_owned()),
+                started_at: Some(started_at),
+                ..row.expect("a row")
+            }
+        };
+        let earlier = Timestamp::from_epoch_ms(1);
+        let failed = record("one", earlier);
+        assert!(is_same_attempt(&record("one", earlier), &failed));
+        assert!(!is_same_attempt(&record("two", earlier), &failed));
+        let later = Timestamp::from_epoch_ms(2);
+        assert!(!is_same_attempt(&record("one", later), &failed));
     }
 
     #[test]
