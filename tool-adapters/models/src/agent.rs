@@ -504,7 +504,7 @@ impl<M: Model> AgentLoop<M> {
     }
 
     /// Opens the session again that was idle for too long, if the conversation is in a store.
-    async fn open_again(&mut self) {
+    pub(crate) async fn open_again(&mut self) {
         let Some(Reopen(session)) = &self.reopen else {
             return;
         };

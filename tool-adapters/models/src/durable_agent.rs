@@ -5,17 +5,48 @@ use crate::conversation_log::ConversationLog;
 use crate::open_agent_error::OpenAgentError;
 use crate::opened_agent::{in_order_of_calls, load_complete};
 use crate::recording_steps::RecordingSteps;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tool_core::call::{Confirmation, ErrorKind};
 use tool_core::session::{
     ConversationKey, Decision, DurableSteps, DynHistoryStore, History, HistoryStoreError, Message,
     Model, NOTE, Reply, ReplyFinish, SessionBuilder, record,
 };
+use tool_core::time::whole_milliseconds;
 use tool_core::{ToolError, ToolResponse};
 
 /// The longest time that a signal is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(366 * 24 * 3_600);
+
+/// The time by which the clocks of two processes may differ.
+const CLOCK_DIFFERENCE: Duration = Duration::from_secs(60);
+
+/// What the first run of a function has found when it opened the conversation.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Opening {
+    /// The number of messages.
+    stored: u64,
+    /// The time, in milliseconds since 1970.
+    at: u64,
+}
+
+impl Opening {
+    fn new(found: &[Message]) -> Self {
+        let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH);
+        Self {
+            stored: found.len() as u64,
+            at: whole_milliseconds(since_1970.unwrap_or_default()),
+        }
+    }
+
+    /// Returns a time before which no call of the function has begun.
+    fn before_its_calls(&self) -> SystemTime {
+        let opened = UNIX_EPOCH + Duration::from_millis(self.at);
+        opened.checked_sub(CLOCK_DIFFERENCE).unwrap_or(UNIX_EPOCH)
+    }
+}
 
 /// # Durable conversations
 impl<M: Model> AgentLoop<M> {
@@ -93,10 +124,12 @@ impl<M: Model> AgentLoop<M> {
         let opening = async {
             let found = load_complete(&*store, &key, &opened).await;
             let found = found.map_err(|error| ToolError::transient(error.to_string()))?;
-            Ok(found.len() as u64)
+            opened.forget_lost();
+            Ok(Opening::new(&found))
         };
-        let stored = record(&*steps, "open", opening).await;
-        let stored = stored.map_err(OpenAgentError::Durable)?;
+        let opening = record(&*steps, "open", opening).await;
+        let opening = opening.map_err(OpenAgentError::Durable)?;
+        let stored = opening.stored;
 
         // What comes after these, an earlier run of the function has said. This run says it again.
         let found = store.load(&key, 0).await?;
@@ -110,6 +143,8 @@ impl<M: Model> AgentLoop<M> {
             }));
         }
         let said_before = messages.split_off(usize::try_from(stored).unwrap_or(usize::MAX));
+        // A later call may have the id of one that the messages answer, if the history was shortened meanwhile.
+        opened.forget_answered(&messages, opening.before_its_calls());
         let mut history = History::new();
         history.extend(in_order_of_calls(messages));
 
@@ -124,7 +159,8 @@ impl<M: Model> AgentLoop<M> {
     /// go on, until no call waits. Returns the last reply.
     ///
     /// Each decision comes as the signal [`Decision::signal_name`], whose value is the JSON of a [`Decision`]. It may come after
-    /// days and to another process. If none comes until the approval expires, the model learns that the call did not run.
+    /// days and to another process. If none comes until the approval expires, or if the call's session was idle for longer than
+    /// the policy's [`idle_timeout`](tool_core::Policy::idle_timeout), the model learns that the call did not run.
     /// If a decision has invalid arguments, or is one on another call, the call waits on for the next signal, whose name ends
     /// with `-2`, then `-3` and so on.
     ///
@@ -168,7 +204,7 @@ impl<M: Model> AgentLoop<M> {
             };
             let time = time_left(confirmation, steps.now().await?);
             let Some(value) = steps.signal(&name, time).await? else {
-                self.add(Message::user(expiry_note(confirmation)));
+                self.give_up_waiting(expiry_note(confirmation)).await;
                 return Ok(());
             };
             let decision = serde_json::from_str::<Decision>(&value).ok();
@@ -177,17 +213,46 @@ impl<M: Model> AgentLoop<M> {
                 continue;
             };
             let response = self.decide(&decision).await;
-            if !waits_on(&response) {
-                return Ok(());
+            match CallAfterDecision::of(&response) {
+                CallAfterDecision::Decided => return Ok(()),
+                CallAfterDecision::WaitsOn => {}
+                CallAfterDecision::Gone => {
+                    self.give_up_waiting(gone_note(confirmation)).await;
+                    return Ok(());
+                }
             }
+        }
+    }
+
+    /// Tells the model that a call waits no more. If its session was idle for too long meanwhile, it is opened again.
+    async fn give_up_waiting(&mut self, note: String) {
+        self.add(Message::user(note));
+        if !self.session().was_ended() {
+            self.open_again().await;
         }
     }
 }
 
-/// Returns true if a decision could not be carried out, and the call still waits for another one.
-fn waits_on(response: &ToolResponse) -> bool {
-    let kind = response.error().map(|error| error.kind);
-    response.meta().tool().is_empty() && kind != Some(ErrorKind::NotFound)
+/// A call that has waited for a decision, once one has come.
+enum CallAfterDecision {
+    /// The decision was carried out.
+    Decided,
+    /// The decision could not be carried out, and the call waits for another one.
+    WaitsOn,
+    /// The call did not wait any more, for example because its session was idle for too long.
+    Gone,
+}
+
+impl CallAfterDecision {
+    fn of(response: &ToolResponse) -> Self {
+        if !response.meta().tool().is_empty() {
+            return Self::Decided;
+        }
+        match response.error().map(|error| error.kind) {
+            Some(ErrorKind::NotFound | ErrorKind::SessionInactive) => Self::Gone,
+            _ => Self::WaitsOn,
+        }
+    }
 }
 
 fn time_left(confirmation: &Confirmation, now: SystemTime) -> Duration {
@@ -203,6 +268,14 @@ fn expiry_note(confirmation: &Confirmation) -> String {
     )
 }
 
+fn gone_note(confirmation: &Confirmation) -> String {
+    let tool = confirmation.tool.escape_debug();
+    format!(
+        "{NOTE} The decision of a person on the call of `{tool}` came too late: the call does not wait any more, and the \
+         decision did not run it."
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,7 +285,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::sync::watch;
     use tool_core::session::{
-        AnswerVerdict, GuardedAnswer, Guards, HistoryStore, Keep, MemoryStore, PlainSteps,
+        AnswerVerdict, GuardedAnswer, Guards, HistoryStore, Journal, JournalEntry, JournalError,
+        JournalStart, Keep, MemoryStore, PlainSteps, RecoveredCall,
     };
     use tool_core::testing::ScriptedModel;
     use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, tool};
@@ -229,6 +303,33 @@ mod tests {
     #[tool(category = "action", confirm)]
     fn cancel(number: u32) -> u32 {
         number
+    }
+
+    /// Book a table.
+    #[tool(category = "action")]
+    fn book(seats: u32) -> u32 {
+        seats
+    }
+
+    /// The journal of a process before which others have recorded calls.
+    struct EarlierCalls(Vec<RecoveredCall>);
+
+    impl Journal for EarlierCalls {
+        async fn started(&self, _: &JournalEntry) -> Result<JournalStart, JournalError> {
+            Ok(JournalStart::Recorded)
+        }
+
+        async fn finished(&self, _: &str, _: &str, _: &str) -> Result<(), JournalError> {
+            Ok(())
+        }
+
+        async fn recover(&self, _: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+            Ok(self.0.clone())
+        }
+
+        async fn forget(&self, _: &str) -> Result<(), JournalError> {
+            Ok(())
+        }
     }
 
     /// An engine, whose log outlives the runs of its function.
@@ -320,6 +421,9 @@ mod tests {
     struct Host {
         store: Arc<MemoryStore>,
         guards: Guards,
+        policy: Option<Policy>,
+        /// The calls that earlier processes have recorded.
+        journal: Vec<RecoveredCall>,
     }
 
     impl Host {
@@ -328,14 +432,32 @@ mod tests {
             steps: Arc<dyn DurableSteps>,
             script: ScriptedModel,
         ) -> AgentLoop<ScriptedModel> {
-            let tools = ToolContext::builder().with(find_table).with(cancel);
-            let runtime = Runtime::builder(tools.build().expect("builds"))
-                .policy(Policy::text())
+            self.open_in(self.runtime(), steps, script).await
+        }
+
+        /// Creates the runtime of a process.
+        fn runtime(&self) -> Runtime {
+            let tools = ToolContext::builder()
+                .with(find_table)
+                .with(cancel)
+                .with(book);
+            let mut runtime = Runtime::builder(tools.build().expect("builds"))
+                .policy(self.policy.clone().unwrap_or_else(Policy::text))
                 .store(Arc::clone(&self.store))
                 .guards(self.guards.clone())
-                .signing_key([7; 32])
-                .build()
-                .expect("builds");
+                .signing_key([7; 32]);
+            if !self.journal.is_empty() {
+                runtime = runtime.journal(EarlierCalls(self.journal.clone()));
+            }
+            runtime.build().expect("builds")
+        }
+
+        async fn open_in(
+            &self,
+            runtime: Runtime,
+            steps: Arc<dyn DurableSteps>,
+            script: ScriptedModel,
+        ) -> AgentLoop<ScriptedModel> {
             let session = move || runtime.session(ID, Mode::Text).principal("user:7");
             let store = Arc::clone(&self.store);
             let opened = AgentLoop::open_durable(steps, store, ID, session, script).await;
@@ -492,13 +614,151 @@ mod tests {
         assert_eq!(host.stored().await, stranger);
     }
 
+    fn booking() -> ToolCall {
+        ToolCall::new("call_0", "book", json!({"seats": 2}))
+    }
+
+    /// Stores a conversation with a result of [`booking`], and lets the journal have the call since then.
+    async fn host_with_a_booking(started_at: &str) -> Host {
+        let mut host = Host::default();
+        let script = ScriptedModel::new().calls([booking()]).says("Booked.");
+        let mut agent = host.open(Engine::default().run(None), script).await;
+        let _ = agent.prompt("A table for two").await;
+
+        let entry = json!({
+            "session": "", "callId": "call_0", "tool": "book", "arguments": r#"{"seats":2}"#, "turn": 1,
+            "idempotencyKey": "", "startedAt": started_at, "harmless": false,
+        });
+        let entry = serde_json::from_value(entry).expect("an entry");
+        host.journal.push(RecoveredCall::new(entry));
+        host
+    }
+
+    const LONG_AGO: &str = "2020-01-01T00:00:00Z";
+    const LATER: &str = "2200-01-01T00:00:00Z";
+
+    // M35
+    #[tokio::test]
+    async fn a_repeated_id_is_no_earlier_call() {
+        let host = host_with_a_booking(LONG_AGO).await;
+        let run = Engine::default().run(None);
+        let agent = host.open(run.clone(), ScriptedModel::new()).await;
+        let response = agent.session().call_in_step(&*run, booking()).await;
+        assert_eq!(response.data_json(), Some("2"), "{response}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn a_repeated_id_is_no_earlier_call_in_a_later_run() {
+        let host = host_with_a_booking(LONG_AGO).await;
+        let engine = Engine::default();
+        let _first = host.open(engine.run(None), ScriptedModel::new()).await;
+        let run = engine.run(None);
+        let agent = host.open(run.clone(), ScriptedModel::new()).await;
+        let response = agent.session().call_in_step(&*run, booking()).await;
+        assert_eq!(response.data_json(), Some("2"), "{response}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn a_call_that_an_earlier_run_has_begun_stays_unknown() {
+        let host = host_with_a_booking(LATER).await;
+        let engine = Engine::default();
+        let first = Host {
+            journal: Vec::new(),
+            ..host.clone()
+        };
+        let _first = first.open(engine.run(None), ScriptedModel::new()).await;
+        let run = engine.run(None);
+        let agent = host.open(run.clone(), ScriptedModel::new()).await;
+        let response = agent.session().call_in_step(&*run, booking()).await;
+        let kind = response.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::Unknown));
+    }
+
+    // M35
+    #[tokio::test]
+    async fn a_process_that_ends_leaves_a_decision_to_the_next() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let runtime = host.runtime();
+        let run = engine.run(None);
+        let script = ScriptedModel::new().calls([cancelling()]).says("Shall I?");
+        let mut agent = host.open_in(runtime.clone(), run.clone(), script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        runtime.drain(Duration::ZERO).await;
+        run.until_it_stops(agent.approve(&token)).await;
+
+        let mut agent = host.open(engine.run(None), ScriptedModel::new()).await;
+        let _ = agent.prompt("Cancel 12").await;
+        let response = agent.approve(&token).await;
+        assert_eq!(response.data_json(), Some("12"), "{response}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn a_process_that_ends_leaves_a_call_to_the_next() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let runtime = host.runtime();
+        let run = engine.run(None);
+        let script = ScriptedModel::new();
+        let agent = host.open_in(runtime.clone(), run.clone(), script).await;
+        runtime.drain(Duration::ZERO).await;
+        let session = agent.session().clone();
+        run.until_it_stops(session.call_in_step(&*run, booking()))
+            .await;
+
+        let run = engine.run(None);
+        let agent = host.open(run.clone(), ScriptedModel::new()).await;
+        let response = agent.session().call_in_step(&*run, booking()).await;
+        assert_eq!(response.data_json(), Some("2"), "{response}");
+    }
+
+    /// Returns a host whose approvals outlive its sessions.
+    fn host_with_short_sessions() -> Host {
+        let policy = Policy::text().confirmation_lifetime(Duration::from_secs(7 * 24 * 3_600));
+        Host {
+            policy: Some(policy.idle_timeout(Duration::from_secs(1_800))),
+            ..Host::default()
+        }
+    }
+
+    // M35
+    #[tokio::test(start_paused = true)]
+    async fn a_decision_after_the_end_of_its_session_is_told() {
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting_in(&host_with_short_sessions(), &steps).await;
+        tokio::time::advance(Duration::from_secs(7_200)).await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        send(&steps, "", &Decision::approve(token));
+        let reply = agent.decided(reply).await;
+        assert_eq!(reply.text.as_deref(), Some("I see."), "{reply:?}");
+        let note = last_note(&agent);
+        assert!(note.contains("came too late"), "{note}");
+    }
+
+    // M35
+    #[tokio::test(start_paused = true)]
+    async fn a_reply_follows_an_approval_that_outlived_its_session() {
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting_in(&host_with_short_sessions(), &steps).await;
+        let reply = agent.decided(reply).await;
+        assert_eq!(reply.text.as_deref(), Some("I see."), "{reply:?}");
+    }
+
     /// Opens a conversation in which a call waits for a person.
     async fn waiting(steps: &Arc<PlainSteps>) -> (AgentLoop<ScriptedModel>, Reply) {
+        waiting_in(&Host::default(), steps).await
+    }
+
+    async fn waiting_in(host: &Host, steps: &Arc<PlainSteps>) -> (AgentLoop<ScriptedModel>, Reply) {
         let script = ScriptedModel::new()
             .calls([cancelling()])
             .says("Shall I?")
             .says("I see.");
-        let mut agent = Host::default().open(steps.clone(), script).await;
+        let mut agent = host.open(steps.clone(), script).await;
         let reply = agent.prompt("Cancel 12").await;
         (agent, reply)
     }

@@ -86,7 +86,16 @@ impl EarlierCalls {
 
     /// Counts all calls as answered.
     pub(crate) fn forget(&mut self) {
-        for call in std::mem::take(&mut self.unanswered) {
+        self.forget_if(|_| true);
+    }
+
+    /// Counts some calls as answered.
+    pub(crate) fn forget_if(&mut self, mut is_answered: impl FnMut(&RecoveredCall) -> bool) {
+        let answered = self
+            .unanswered
+            .extract_if(.., |call| is_answered(call))
+            .collect::<Vec<_>>();
+        for call in answered {
             self.answer(&call);
         }
     }

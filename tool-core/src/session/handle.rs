@@ -16,6 +16,7 @@ use crate::session::durable_steps::{DurableSteps, RecordedResponse, record, reco
 use crate::session::event_queue::EventSender;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
+use crate::session::journal::JournalEntry;
 use crate::session::message::Message;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{Model, ToolChoice};
@@ -37,9 +38,11 @@ use crate::tool::ToolDefinition;
 use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 use tokio::time::Instant;
 
 /// A conversation with its turns, budgets and state. Every call is answered, and none panics.
@@ -155,14 +158,22 @@ impl Session {
         events: Option<&EventSender>,
     ) -> ToolResponse {
         let finding = async {
-            let pending = self.check_decision(decision).await.ok();
-            Ok(pending
-                .map(|pending| ToolCall::new(pending.call_id, pending.tool, pending.arguments)))
+            match self.check_decision(decision).await {
+                Ok(pending) => Ok(Some(ToolCall::new(
+                    pending.call_id,
+                    pending.tool,
+                    pending.arguments,
+                ))),
+                Err(refused) => not_taken_yet(&refused).map_or(Ok(None), Err),
+            }
         };
         let waiting = record(steps, "decision", finding).await.ok().flatten();
         let call = waiting.clone().unwrap_or_else(|| ToolCall::new("", "", ""));
         let deciding = async {
             let response = self.decide(decision, events).await;
+            if let Some(error) = not_taken_yet(&response) {
+                return Err(error);
+            }
             let is_gone = response.meta().tool().is_empty()
                 && response
                     .error()
@@ -253,6 +264,26 @@ impl Session {
         if let Some(shared) = self.0.used_shared() {
             shared.earlier.lock().forget();
         }
+    }
+
+    /// Forgets what the journal knows of calls of earlier processes that began before a time, and whose results are in these
+    /// messages. A later call that has the id of one of them by chance runs then.
+    #[doc(hidden)]
+    pub fn forget_answered(&self, messages: &[Message], before: SystemTime) {
+        let Some(rare) = self.0.rare.get() else {
+            return;
+        };
+        let mut answered = HashSet::new();
+        for message in messages {
+            if let Message::Result { call_id, tool, .. } = message {
+                answered.insert([call_id.as_str(), tool.as_str()]);
+            }
+        }
+        rare.earlier.lock().forget_if(|call| {
+            let JournalEntry { call_id, tool, .. } = &call.entry;
+            let began = SystemTime::from(call.entry.started_at.0);
+            began < before && answered.contains(&[call_id.as_str(), tool.as_str()])
+        });
     }
 
     /// Answers a call with `BUDGET_EXCEEDED` instead of making it, because the reply has used up
@@ -460,26 +491,32 @@ impl Session {
     /// counts are reset, and an `END_VOICE_SESSION` of the turn takes effect. If several callers
     /// call it at once, in any process, one of them gets the pending message.
     pub async fn next_turn(&self) -> Turn {
-        let session = &self.0;
-        let was_ending = session.record.state().ending || session.calls.is_closed();
-        let turn = session.record.next_turn().await.unwrap_or_else(|error| {
+        self.try_next_turn().await.unwrap_or_else(|error| {
             // The turn continues with its counters, so no call is admitted that was not allowed
             // before.
-            tracing::error!(session = %session.id.as_str().escape_debug(), %error, "failed to end the turn in the store");
+            tracing::error!(session = %self.id().as_str().escape_debug(), %error, "failed to end the turn in the store");
             Turn {
-                number: session.record.turn(),
+                number: self.turn(),
                 pending_message: None,
                 ended: false,
                 ended_now: false,
             }
-        });
+        })
+    }
+
+    /// Ends the turn as [`next_turn`](Self::next_turn) does. If the store fails, the turn goes on.
+    #[doc(hidden)]
+    pub async fn try_next_turn(&self) -> Result<Turn, StoreError> {
+        let session = &self.0;
+        let was_ending = session.record.state().ending || session.calls.is_closed();
+        let turn = session.record.next_turn().await?;
         if turn.ended {
             if !was_ending {
                 session.shared().is_lost.store(true, Ordering::SeqCst);
             }
             session.follow_end(turn.ended_now).await;
         }
-        turn
+        Ok(turn)
     }
 
     /// Returns true if this process has ended the session, for the host or for a tool. A session
@@ -1067,6 +1104,14 @@ impl Session {
         let shared = self.0.used_shared();
         shared.is_some_and(|shared| shared.playout.is_playing())
     }
+}
+
+/// Returns the error of a decision that cannot be taken at the moment: the call waits on, and an engine tries it again.
+fn not_taken_yet(response: &ToolResponse) -> Option<ToolError> {
+    let error = response.error()?;
+    let is_of_no_call = response.meta().tool().is_empty();
+    let is_passing = is_of_no_call && error.kind == ErrorKind::Transient;
+    is_passing.then(|| ToolError::transient(error.message.clone()))
 }
 
 /// The way in which an approved call is run.

@@ -56,6 +56,8 @@ pub(crate) struct Manners {
     panics: AtomicBool,
     /// Panics over the number of the turn, once it was asked for this often. 0 for never.
     loses_turn: AtomicU64,
+    /// Fails when it ends a turn.
+    keeps_turn: AtomicBool,
     /// Fails when it is asked for a permit.
     loses_permits: AtomicBool,
     /// Forgets that approvals were used, as after a failover.
@@ -65,6 +67,10 @@ pub(crate) struct Manners {
 impl Manners {
     fn late(&self, yes: bool) {
         self.late.store(yes, Ordering::SeqCst);
+    }
+
+    pub(crate) fn forget_amounts(&self) {
+        self.charged.lock().expect("the amounts").clear();
     }
 
     pub(crate) fn loses_permits(&self, yes: bool) {
@@ -178,6 +184,9 @@ impl SessionRecord for OddRecord {
     }
 
     async fn next_turn(&self) -> Result<Turn, StoreError> {
+        if self.1.keeps_turn.load(Ordering::SeqCst) {
+            return Err(StoreError::new("on purpose"));
+        }
         self.0.next_turn().await
     }
 
@@ -342,6 +351,21 @@ async fn call_dropped_before_admission_costs_nothing() {
             .await
             .is_ok()
     );
+}
+
+#[tokio::test]
+async fn a_turn_that_the_store_does_not_end_goes_on() {
+    let store = Odd::default();
+    let (session, _) = session(&store).await;
+    store.manners.keeps_turn.store(true, Ordering::SeqCst);
+    let turn = session.next_turn().await;
+    assert_eq!((turn.number, turn.ended), (0, false));
+    let failed = session.try_next_turn().await;
+    assert!(failed.is_err(), "an engine tries it again");
+
+    store.manners.keeps_turn.store(false, Ordering::SeqCst);
+    let turn = session.try_next_turn().await;
+    assert_eq!(turn.map(|turn| turn.number), Ok(1));
 }
 
 // L22

@@ -2,6 +2,7 @@
 
 use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
+use crate::session::drain_switch::process_ending;
 use crate::session::inner::SessionInner;
 use crate::session::journal::{DynJournal, JournalEntry, JournalStart};
 use crate::session::pipeline::governed_call::{
@@ -23,12 +24,16 @@ const MARGIN: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 ///
-/// Another process runs the step, perhaps one that was killed a moment ago, or the journal cannot say. The engine tries again.
+/// Another process runs the step, perhaps one that was killed a moment ago, or the journal cannot say, or this process is about
+/// to end. The engine tries again.
 pub(crate) async fn make_in_step(
     session: &SessionInner,
     call: &ToolCall,
     response: impl Future<Output = ToolResponse>,
 ) -> Result<ToolResponse, ToolError> {
+    if session.runtime.drain.is_on() && session.refuses_calls(call.depth()) {
+        return Err(process_ending("the call"));
+    }
     let journal = session.runtime.journal.as_ref();
     let found = session.tools.find(call.name());
     let (Some(journal), Some((_, tool))) = (journal, found) else {
