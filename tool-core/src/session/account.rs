@@ -9,7 +9,12 @@ use crate::trace::cost::Cost;
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
+
+/// The time after which an amount is not sent again that the store has not taken. A store knows an amount again for ten
+/// minutes: sent later, one whose answer was lost would be charged twice.
+const SENT_FOR: Duration = Duration::from_secs(9 * 60);
 
 /// The costs in picodollars of the calls of a session, or of a principal, in this runtime.
 #[derive(Default)]
@@ -29,16 +34,18 @@ pub(crate) struct Account {
 }
 
 impl Account {
-    /// Returns true if the store has taken all amounts. Those older than the window of a principal
-    /// no longer count.
+    /// Returns true if the store has taken all amounts. Those that are too old to be sent again, or older than the window of a
+    /// principal, no longer count.
     fn is_settled(&self) -> bool {
         let mut unsettled = self.unsettled.lock();
         let is_old = |(since, amount): &mut (Instant, Arc<Amount>)| {
-            since.elapsed() >= amount.caps.principal_window()
+            since.elapsed() >= amount.caps.principal_window().min(SENT_FOR)
         };
-        unsettled
-            .extract_if(.., is_old)
-            .for_each(|(_, amount)| amount.is_charged());
+        for (_, amount) in unsettled.extract_if(.., is_old) {
+            let tool = amount.tool.name();
+            tracing::warn!(tool = %tool.escape_debug(), "the store has not taken what a call has cost; it is not sent again");
+            amount.is_charged();
+        }
         unsettled.is_empty()
     }
 

@@ -590,7 +590,7 @@ fn over(store: &Odd, policy: Policy) -> (Runtime, Shop) {
 
 const STORED: [CapScope; 3] = CapScope::STORED;
 
-// R-B6, T5: an outage of the store forgets no amount, and none counts twice
+// R-B6, T5: a short outage of the store forgets no amount, and none counts twice
 #[tokio::test(start_paused = true)]
 async fn amount_of_a_failed_settlement_is_charged_once() {
     let mut variants = 0;
@@ -639,6 +639,23 @@ async fn amount_of_a_failed_settlement_is_charged_once() {
         }
     }
     assert_eq!(variants, 1_080);
+}
+
+// R-B6: the store may have forgotten by then that it knows the amount
+#[tokio::test(start_paused = true)]
+async fn an_amount_is_not_sent_again_after_nine_minutes() {
+    for fault in [Fault::Fails, Fault::LosesAnswer] {
+        let store = Odd::default();
+        let faults = &store.manners.faults;
+        faults.lock().expect("the faults").push_back(fault);
+        let (runtime, shop) = over(&store, cost(CapScope::Principal, 100));
+        let session = of(&runtime, "s", "ada").await;
+        assert!(pay(&session, 60).await.is_ok());
+        ms(9 * 60_000).await;
+        store.manners.forget_amounts();
+        assert!(pay(&session, 30).await.is_ok(), "{fault:?}");
+        assert_eq!(shop.ran.get(), 2);
+    }
 }
 
 // R-B6: the other session is opened while the store is down, and after the first has ended

@@ -551,7 +551,7 @@ pub struct Settlement<'a> {
     /// opened was charged for it.
     pub paid_inside: Cost,
     /// The id of the amounts. A settlement that failed may have taken effect, and its amounts are
-    /// sent again: a store adds those of one id once, for ten minutes at least. A store whose
+    /// sent again for nine minutes: a store adds those of one id once, for ten minutes at least. A store whose
     /// operations cannot fail need not compare ids.
     pub amount_id: Option<u128>,
     /// The caps on cost and time. Without them nothing is spent.
