@@ -212,6 +212,15 @@ impl Connection {
         }
     }
 
+    /// Runs a command that creates a key, and does nothing if the key is there.
+    pub(crate) async fn create(&self, command: Cmd) -> Result<(), StoreError> {
+        match self.answers(&one(command)).await {
+            Ok(_) => Ok(()),
+            Err(error) if is_busy_key(&error) => Ok(()),
+            Err(error) => Err(describe(&self.address, &error)),
+        }
+    }
+
     /// Runs commands that do not depend on each other, and returns their answers in the same order.
     /// The keys of each have one hash tag.
     pub(crate) async fn each(&self, commands: Vec<Cmd>) -> Result<Vec<Value>, StoreError> {
@@ -356,6 +365,12 @@ impl From<RedisError> for ChangeError {
     fn from(error: RedisError) -> Self {
         Self::Redis(error)
     }
+}
+
+/// Returns true if a command would have replaced a key that is there.
+fn is_busy_key(error: &RedisError) -> bool {
+    let errors = error.clone().into_server_errors();
+    errors.is_some_and(|errors| errors.iter().any(|(_, error)| error.code() == "BUSYKEY"))
 }
 
 fn one(command: Cmd) -> Pipeline {

@@ -3,6 +3,8 @@
 //!
 //! Each conversation is copied by `DUMP` and `RESTORE`, its hash last, and removed from its earlier
 //! place then. A process that dies in between has moved it or has not, and the next one goes on.
+//! Nothing that is in this layout is replaced: another process that moves the conversation too may
+//! be ahead, and a message may have come since.
 //! Sessions and the journal of that layout are not moved. Their keys expire.
 
 use crate::redis::connection::Connection;
@@ -65,9 +67,13 @@ async fn move_conversation(
         let mut updated = redis::cmd("ZSCORE");
         updated.arg(list).arg(member);
         let updated: Option<f64> = connection.command(updated).await?;
+        let Some(updated) = updated else {
+            // Another process has moved it.
+            return Ok(());
+        };
         for (list, name) in [(of_principal, id), (of_all, member)] {
             let mut entry = redis::cmd("ZADD");
-            entry.arg(list).arg(updated.unwrap_or_default()).arg(name);
+            entry.arg(list).arg("NX").arg(updated).arg(name);
             let () = connection.command(entry).await?;
         }
         copy(connection, &earlier_head, head).await?;
@@ -85,7 +91,7 @@ async fn move_conversation(
     Ok(())
 }
 
-/// Copies a value to another key, which may be on another server.
+/// Copies a value to another key, which may be on another server, unless that has a value.
 async fn copy(connection: &Connection, from: &str, to: &str) -> Result<(), StoreError> {
     let mut dump = redis::cmd("DUMP");
     dump.arg(from);
@@ -94,6 +100,6 @@ async fn copy(connection: &Connection, from: &str, to: &str) -> Result<(), Store
         return Ok(());
     };
     let mut restore = redis::cmd("RESTORE");
-    restore.arg(to).arg(0).arg(value).arg("REPLACE");
-    connection.command(restore).await
+    restore.arg(to).arg(0).arg(value);
+    connection.create(restore).await
 }

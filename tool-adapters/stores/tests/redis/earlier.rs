@@ -2,6 +2,7 @@
 
 use crate::conformance::Redis;
 use crate::server;
+use sha2::{Digest, Sha256};
 use tool_core::session::HistoryStore;
 use tool_core::testing::history::driver::{append, key, listed, load, said, said_each};
 use tool_core::testing::store::StoreUnderTest;
@@ -66,6 +67,41 @@ async fn earlier_conversations_are_found(redis: Redis) {
     let mut left = redis::cmd("EXISTS");
     left.arg(format!("{{{}}}:conversations", redis.prefix));
     assert!(!server::run::<bool>(&redis.url, &left).await);
+}
+
+/// Another process may be ahead with the move, and a message may have come since.
+#[tokio::test]
+async fn a_move_replaces_nothing_that_is_newer() {
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
+    let before = redis.handle().await;
+    append(&before, &key("a"), 0, &said_each(0..2)).await;
+    append(&before, &key("b"), 0, &[said(7)]).await;
+    rename_to_earlier(&redis, &["a", "b"]).await;
+
+    // What the other one has done: all but the hash, which it has read.
+    let principal = key("a").principal().to_owned();
+    let bucket = Sha256::digest(&principal)[0];
+    let base = format!("{}{{conversations:{bucket}}}", redis.prefix);
+    let mut newer = redis::cmd("RPUSH");
+    newer.arg(format!("{base}:{principal}:a:messages"));
+    newer.arg(&["newer", "newer", "newer"]);
+    server::run::<()>(&redis.url, &newer).await;
+    let list = format!("{base}:{principal}:conversations");
+    let mut entry = redis::cmd("ZADD");
+    entry.arg(&list).arg(9_000_000_000_000_u64).arg("a");
+    server::run::<()>(&redis.url, &entry).await;
+
+    let store = redis.handle().await;
+    assert_eq!(listed(&store, &principal).await, ["a", "b"]);
+    let mut length = redis::cmd("LLEN");
+    length.arg(format!("{base}:{principal}:a:messages"));
+    assert_eq!(server::run::<u64>(&redis.url, &length).await, 3);
+    let mut score = redis::cmd("ZSCORE");
+    score.arg(&list).arg("a");
+    let score = server::run::<u64>(&redis.url, &score).await;
+    assert_eq!(score, 9_000_000_000_000);
 }
 
 #[tokio::test]
