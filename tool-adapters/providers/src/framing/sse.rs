@@ -144,6 +144,11 @@ fn whole_event(bytes: &[u8]) -> Option<(&str, &[u8], &[u8])> {
     Some((std::str::from_utf8(name).ok()?, data, after))
 }
 
+/// Returns true for a value that may be the data of an event.
+fn begins_event(value: &[u8]) -> bool {
+    matches!(value.first(), Some(b'{' | b'['))
+}
+
 /// Returns true for a field that was cut off before its value.
 fn is_partial_field(line: &[u8]) -> bool {
     const FIELDS: [&[u8]; 4] = [b"data", b"event", b"id", b"retry"];
@@ -176,6 +181,7 @@ impl PendingEvent {
             },
             // A comment, or a field that has no meaning here.
             b"" | b"id" | b"retry" => {}
+            b"date" if !begins_event(value) => {}
             // Damaged on its way.
             field if differs_in_one_byte(field, b"data") => {
                 let message = "expected `data` as the field of a server-sent event";

@@ -224,6 +224,13 @@ fn a_foreign_field_is_passed_over() {
 }
 
 #[test]
+fn a_date_is_no_damaged_data() {
+    let stream = b"date: Mon, 30 Nov 2026 12:00:00 GMT\ndata: {}\n\n";
+    assert_eq!(read(stream), ["{}"]);
+    assert_eq!(read(b"date: {}\n\n"), ["malformed date: {}"]);
+}
+
+#[test]
 fn an_event_that_is_too_large_is_passed_over() {
     let large = vec![b'x'; MAX_EVENT_BYTES];
     let text = [b"{\"a\":\"".as_slice(), &large, b"\"}"].concat();

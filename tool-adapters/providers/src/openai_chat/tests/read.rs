@@ -377,3 +377,15 @@ fn sources_of_a_whole_answer_are_told() {
     let events = events(OpenAiChat, [answer.as_bytes()]);
     assert_eq!(told_sources(&events), sources());
 }
+
+// P1
+#[test]
+fn the_context_of_azures_own_data_is_no_damage() {
+    let sources = r#"{"role":"assistant","context":{"citations":[]}}"#;
+    let stream = stream(&[sources, r#"{"content":"A"}"#], "stop");
+    let told = read(OpenAiChat, &stream);
+    assert!(
+        told.contains("text: A") && told.contains("finished: Stop"),
+        "{told}"
+    );
+}
