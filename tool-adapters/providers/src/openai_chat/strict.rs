@@ -4,6 +4,7 @@ use crate::report::NotStrict;
 use crate::schema::document::{for_each_schema, for_each_subschema};
 use crate::strict::budget::{StrictBudget, StrictForm, StrictRules, check_limits};
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 
 /// The strict tools of Chat Completions and Responses.
 pub(crate) const STRICT: StrictRules = StrictRules {
@@ -104,6 +105,8 @@ impl SchemaSize {
 /// once.
 fn levels(root: &Value) -> usize {
     let mut deepest = 0;
+    // What a reference adds below a level is the same each time.
+    let mut followed_at = HashSet::new();
     let mut open = vec![(root, 0, Vec::<&str>::new())];
     while let Some((schema, above, followed)) = open.pop() {
         let Some(map) = schema.as_object() else {
@@ -117,6 +120,7 @@ fn levels(root: &Value) -> usize {
         }
         if let Some(name) = map.get("$ref").and_then(Value::as_str)
             && !followed.contains(&name)
+            && followed_at.insert((name, level))
             && let Some(target) = name
                 .strip_prefix('#')
                 .and_then(|pointer| root.pointer(pointer))

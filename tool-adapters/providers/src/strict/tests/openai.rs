@@ -214,6 +214,25 @@ fn references_that_fan_out_do_not_explode() {
     ));
 }
 
+// L27
+#[test]
+fn references_that_fan_out_without_levels_do_not_explode() {
+    let mut definitions = serde_json::Map::new();
+    for at in 0..60 {
+        let next = json!({"$ref": format!("#/$defs/D{}", at + 1)});
+        let over_next = json!({"$ref": format!("#/$defs/D{}", at + 2)});
+        definitions.insert(format!("D{at}"), json!({"anyOf": [next, over_next]}));
+    }
+    definitions.insert("D60".into(), json!({"type": "string"}));
+    definitions.insert("D61".into(), json!({"type": "integer"}));
+    let schema = json!({
+        "type": "object", "additionalProperties": false, "required": ["p"],
+        "properties": {"p": {"$ref": "#/$defs/D0"}},
+        "$defs": definitions,
+    });
+    assert_eq!(projected(&schema).not_strict, None);
+}
+
 #[test]
 fn what_is_not_enforced_is_described() {
     let schema = json!({"type": "string", "minLength": 1, "maxLength": 5, "format": "uri", "pattern": "^(?!a)", "description": "A link"});
