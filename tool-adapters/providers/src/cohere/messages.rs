@@ -87,6 +87,8 @@ impl ChatForm for CohereMessages {
 /// message says so.
 fn result_message(id: &str, result: &ModelResult, accepted: &AcceptedParts) -> Value {
     let content = match result.content() {
+        // An empty list of parts is refused.
+        Some(parts) if parts.is_empty() => Value::from(""),
         Some(parts) => parts
             .iter()
             .map(|part| write_part(part, accepted))

@@ -170,7 +170,9 @@ fn result_message(
     takes_parts: bool,
 ) -> Value {
     let split = SplitResult::of(result, accepted);
-    let content = if takes_parts && result.parts {
+    // An empty list of parts is refused.
+    let has_parts = result.parts && !split.texts.is_empty();
+    let content = if takes_parts && has_parts {
         let texts = split.texts.iter().map(|text| ChatMessages::text(text));
         texts.collect()
     } else {

@@ -2,7 +2,7 @@
 
 use crate::Provider;
 use crate::protocol::protocol;
-use crate::tests::fixtures::{request, user};
+use crate::tests::fixtures::{self, request, user};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use tool_core::call::ResultForm;
@@ -188,5 +188,23 @@ async fn stop_is_an_empty_output_with_every_provider() {
             silent.to_string(),
             "{provider}"
         );
+    }
+}
+
+// P5
+#[test]
+fn a_result_of_no_parts_is_no_empty_list() {
+    let empty = fixtures::response(ID, "look", "content", &json!([]));
+    for provider in Provider::ALL
+        .iter()
+        .filter(|provider| **provider != Provider::Mcp)
+    {
+        for written in sent(*provider, &empty) {
+            let written = written.to_string();
+            assert!(
+                !written.contains("\"content\":[]") && !written.contains("\"output\":[]"),
+                "{provider}: {written}"
+            );
+        }
     }
 }
