@@ -168,7 +168,8 @@ impl ChatReader {
             is_whole |= self.read_choice(choice, text, sink);
         }
         if let Some(usage) = usage {
-            sink.usage(usage.usage(), &answer.service_tier);
+            let usage = usage.of_model(answer.model.as_str());
+            sink.usage(usage, &answer.service_tier);
         }
         if is_whole {
             self.end(sink);
@@ -605,7 +606,7 @@ json_objects! {
 }
 
 impl ChatUsage {
-    pub(crate) fn usage(&self) -> TokenUsage {
+    fn usage(&self) -> TokenUsage {
         let none = TokenDetails::default();
         let input = self.prompt_tokens_details.as_ref().unwrap_or(&none);
         let output = self.completion_tokens_details.as_ref().unwrap_or(&none);
@@ -628,6 +629,19 @@ impl ChatUsage {
             reasoning,
             ..input.media(output)
         }
+    }
+
+    /// Returns the tokens of an answer by a model. Google leaves the thoughts of Gemini out of all
+    /// counts but the total.
+    fn of_model(&self, model: &str) -> TokenUsage {
+        let mut usage = self.usage();
+        let counted = usage.input.saturating_add(usage.output);
+        let thoughts = self.total_tokens.0.saturating_sub(counted);
+        if model.contains("gemini") && usage.reasoning == 0 {
+            usage.output = usage.output.saturating_add(thoughts);
+            usage.reasoning = thoughts;
+        }
+        usage
     }
 
     /// Returns the output tokens with the reasoning. xAI and Perplexity leave the reasoning out of

@@ -81,6 +81,23 @@ fn reasoning_counted_beside_the_output_is_added() {
 }
 
 #[test]
+fn thoughts_that_only_googles_total_has_are_added() {
+    let answer = |model: &str| {
+        format!(
+            r#"{{"model":"{model}","choices":[{{"index":0,"message":{{"content":"Hi"}},"finish_reason":"stop"}}],"usage":{{"prompt_tokens":9,"completion_tokens":1,"total_tokens":103}}}}"#
+        )
+    };
+    assert_eq!(
+        told(Provider::OpenAiChat, &answer("google/gemini-2.5-flash")),
+        r#"response: None Some("google/gemini-2.5-flash"); usage: 9 0 0 94 93"#
+    );
+    assert_eq!(
+        told(Provider::OpenAiChat, &answer("sonar")),
+        r#"response: None Some("sonar"); usage: 9 0 0 1 0"#
+    );
+}
+
+#[test]
 fn responses_tell_id_model_and_usage() {
     let response = r#"{"id":"resp_1","object":"response","model":"gpt-5-2025-08-07","status":"completed","output":[],
         "usage":{"input_tokens":100,"input_tokens_details":{"cached_tokens":60,"cache_write_tokens":30},
