@@ -26,6 +26,8 @@ pub(crate) struct OutputItems {
     /// The tools of free text of the request, if the response lists its tools.
     custom_tools: Option<Vec<String>>,
     pub(crate) refused: bool,
+    /// True once a text was emitted.
+    has_text: bool,
     /// True once an item or a piece of one has come in an event of its own.
     has_streamed: bool,
 }
@@ -191,6 +193,9 @@ impl OutputItems {
             // The item has said it already.
             ItemDelta::Text if known.came.is_whole() => {}
             ItemDelta::Text => {
+                if known.text.is_empty() && !piece.is_empty() {
+                    separate(&mut self.has_text, sink);
+                }
                 known.text.push_str(&piece);
                 sink.text(&piece);
             }
@@ -578,7 +583,12 @@ impl OutputItems {
                 let mut pieces = known.text.clone();
                 sink.join(&mut pieces);
                 match missing_text(&pieces, &whole) {
-                    Some(missing) => sink.text(missing),
+                    Some(missing) => {
+                        if pieces.is_empty() && !missing.is_empty() {
+                            separate(&mut self.has_text, sink);
+                        }
+                        sink.text(missing);
+                    }
                     None => sink.error(malformed(
                         "a message has another text than its pieces",
                         &whole,
@@ -588,6 +598,14 @@ impl OutputItems {
             "reasoning" if !known.has_reasoning => sink.reasoning(&item.reasoning()),
             _ => {}
         }
+    }
+}
+
+/// Emits the space before the first text of a message, if another message came before: a model may
+/// comment on what it does before it answers.
+fn separate(has_text: &mut bool, sink: &mut EventSink<'_>) {
+    if std::mem::replace(has_text, true) {
+        sink.text("\n\n");
     }
 }
 

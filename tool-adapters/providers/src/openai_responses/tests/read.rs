@@ -346,3 +346,39 @@ fn a_call_that_the_server_has_run_is_an_item_only() {
         }
     }
 }
+
+const COMMENT: &str = r#"{"id":"msg_1","type":"message","phase":"commentary","status":"completed","role":"assistant","content":[{"type":"output_text","text":"I look."}]}"#;
+const ANSWER: &str = r#"{"id":"msg_2","type":"message","phase":"final_answer","status":"completed","role":"assistant","content":[{"type":"output_text","text":"Left."}]}"#;
+
+/// Returns all text of an answer.
+fn text_of(answer: &str) -> String {
+    let events = events(OpenAiResponses, [answer.as_bytes()]);
+    let texts = events.into_iter().filter_map(|event| match event {
+        Event::Text(text) => Some(text),
+        _ => None,
+    });
+    texts.collect()
+}
+
+#[test]
+fn messages_of_a_stream_are_set_apart() {
+    let done = |place: u32, item: &str| {
+        format!(r#"{{"type":"response.output_item.done","output_index":{place},"item":{item}}}"#)
+    };
+    let stream = stream(&[
+        r#"{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"delta":"I "}"#,
+        r#"{"type":"response.output_text.delta","item_id":"msg_1","output_index":0,"delta":"look."}"#,
+        &done(0, COMMENT),
+        r#"{"type":"response.output_text.delta","item_id":"msg_2","output_index":1,"delta":"Left."}"#,
+        &done(1, ANSWER),
+        COMPLETED,
+    ]);
+    read(OpenAiResponses, &stream);
+    assert_eq!(text_of(&stream), "I look.\n\nLeft.");
+}
+
+#[test]
+fn messages_of_a_whole_answer_are_set_apart() {
+    let whole = format!(r#"{{"id":"resp_1","status":"completed","output":[{COMMENT},{ANSWER}]}}"#);
+    assert_eq!(text_of(&whole), "I look.\n\nLeft.");
+}
