@@ -498,6 +498,45 @@ mod tests {
         }
     }
 
+    fn image_urls(provider: Provider, url: &str) -> &'static [&'static str] {
+        let host = Host::at(provider, url);
+        host.accepted_parts().images.url_schemes
+    }
+
+    // M14
+    #[test]
+    fn a_cloud_with_the_providers_api_loads_urls() {
+        for (provider, domain) in [
+            (Provider::Gemini, "europe-west1-aiplatform.googleapis.com"),
+            (Provider::GeminiJsonSchema, "aiplatform.googleapis.com"),
+            (Provider::OpenAiResponses, "team.openai.azure.com"),
+            (Provider::OpenAiResponses, "team.services.ai.azure.com"),
+        ] {
+            let own = image_urls(provider, "");
+            let url = format!("https://{domain}/v1");
+            assert!(!own.is_empty());
+            assert_eq!(image_urls(provider, &url), own, "{url}");
+        }
+    }
+
+    // M14
+    #[test]
+    fn a_server_with_the_name_of_a_cloud_loads_no_urls() {
+        for (provider, domain) in [
+            (Provider::Gemini, "aiplatform.googleapis.com.example"),
+            (Provider::OpenAiResponses, "notopenai.azure.com"),
+        ] {
+            let url = format!("https://{domain}/v1");
+            assert!(image_urls(provider, &url).is_empty(), "{url}");
+        }
+    }
+
+    #[test]
+    fn azures_responses_know_the_cache_key() {
+        let azure = Host::at(Provider::OpenAiResponses, "https://team.openai.azure.com");
+        assert!(azure.rules.takes_cache_key);
+    }
+
     // M4
     #[test]
     fn a_switch_decides_before_the_table() {

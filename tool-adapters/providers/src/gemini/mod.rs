@@ -33,6 +33,7 @@ use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE};
 use crate::gemini::generation::generation_of;
 use crate::gemini::read::GeminiReader;
 use crate::gemini::write::{JSON_SCHEMA_RULES, SCHEMA_RULES, write_declaration};
+use crate::hosts::KnownHost;
 use crate::part_form::has_form;
 use crate::setting_places::{ReasoningEffort, Setting, SettingPlace};
 use crate::spec::{
@@ -104,6 +105,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     },
     schema: SCHEMA_RULES,
     accepted: ACCEPTED,
+    // Vertex AI has the same API.
+    known_hosts: &[KnownHost::at("googleapis.com")],
     answer_form: Some(AnswerForm {
         write: |answer| write_answer("responseSchema", &answer.schema),
         needs_strict: false,

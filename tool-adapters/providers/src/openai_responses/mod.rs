@@ -12,7 +12,7 @@ mod tests;
 use crate::accepted_parts::{
     AcceptedMedia, AcceptedParts, DOCX, MEGABYTE, PPTX, WEB, WEB_IMAGES, XLSX,
 };
-use crate::hosts::HostRules;
+use crate::hosts::{HostRules, KnownHost};
 use crate::openai_chat::strict::STRICT;
 use crate::openai_chat::{self, OPENAI};
 use crate::openai_responses::read::ResponsesReader;
@@ -42,11 +42,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     accepted: ACCEPTED,
     settings: SETTINGS,
     prompt_cache: PromptCache::Key,
-    // The servers that have Responses know the key or pass over it.
-    host_rules: HostRules {
-        takes_cache_key: true,
-        ..HostRules::DEFAULT
-    },
+    host_rules: RULES,
+    known_hosts: AZURE,
     max_tools: Some(128),
     search_tool: Some(r#"{"type":"tool_search"}"#),
     ..ProviderSpec::new(
@@ -71,6 +68,39 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
             has_form: has_form::<write::ResponsesInput>,
         },
     )
+};
+
+/// The servers that have Responses know the key or pass over it.
+const RULES: HostRules = HostRules {
+    takes_cache_key: true,
+    ..HostRules::DEFAULT
+};
+
+/// learn.microsoft.com, "Use the Azure OpenAI Responses API": the same API. Images have URLs, and
+/// documents bytes.
+const AZURE: &[KnownHost] = &[
+    KnownHost {
+        rules: AZURE_RULES,
+        ..KnownHost::at("openai.azure.com")
+    },
+    KnownHost {
+        rules: AZURE_RULES,
+        ..KnownHost::at("cognitiveservices.azure.com")
+    },
+    KnownHost {
+        rules: AZURE_RULES,
+        ..KnownHost::at("services.ai.azure.com")
+    },
+];
+
+const AZURE_RULES: HostRules = HostRules {
+    accepted: Some(&AZURE_ACCEPTED),
+    ..RULES
+};
+
+const AZURE_ACCEPTED: AcceptedParts = AcceptedParts {
+    images: ACCEPTED.images,
+    ..ACCEPTED.without_urls()
 };
 
 /// developers.openai.com, "Images and vision" and "File inputs": each file has at most 50 MB. A
