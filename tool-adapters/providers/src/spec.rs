@@ -53,6 +53,9 @@ pub struct ProviderSpec {
     pub(crate) strict: Option<StrictRules>,
     /// True if the provider refuses every later request with a turn that it refused to answer.
     pub repeats_refusals: bool,
+    /// Returns an item for the raw turn of an answer that names the requested model, where another
+    /// model of the provider may refuse what is in the turn.
+    pub model_item: fn(model: &str, items: &[Value]) -> Option<Value>,
     /// The form for structured output; `None` if the provider has none.
     pub answer_form: Option<AnswerForm>,
     /// The settings of a model, where the provider has them.
@@ -92,6 +95,7 @@ impl ProviderSpec {
             property_names: None,
             strict: None,
             repeats_refusals: false,
+            model_item: |_, _| None,
             answer_form: None,
             settings: &[],
             prompt_cache: PromptCache::Implicit,

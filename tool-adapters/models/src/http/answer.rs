@@ -190,6 +190,8 @@ impl AnswerCollector<'_> {
         if finish == ReplyFinish::Refused && self.provider.spec().repeats_refusals {
             self.answer.items.push(json!({"type": REFUSED_TURN}));
         }
+        let model_item = (self.provider.spec().model_item)(self.model, &self.answer.items);
+        self.answer.items.extend(model_item);
         let provider = self.turn_id;
         ModelStep {
             text: Some(self.answer.text).filter(|text| !text.is_empty()),

@@ -6,6 +6,7 @@ use crate::support::{model, session};
 use serde_json::{Value, json};
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
+use tool_adapters::transport::http::HttpModel;
 use tool_core::ToolResponse;
 
 const PROVIDERS: [Provider; 4] = [
@@ -113,6 +114,41 @@ async fn continues_a_history_with_another_provider() {
             requests[0].body
         );
     }
+}
+
+/// An answer of Responses with a thought.
+fn thoughtful_answer() -> Answer {
+    let content = json!([{"type": "output_text", "text": "Hello.", "annotations": []}]);
+    let output = json!([
+        {"type": "reasoning", "id": "rs_canary", "summary": []},
+        {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": content},
+    ]);
+    let whole = json!({"id": "r", "object": "response", "status": "completed", "output": output});
+    let headers = [("content-type", "application/json")];
+    Answer::new(200, &headers, &whole.to_string())
+}
+
+// P5
+#[tokio::test]
+async fn a_thought_goes_back_to_its_own_model_only() {
+    let answers = [(); 3].map(|()| thoughtful_answer());
+    let server = Server::start(answers).await;
+    let own = model(Provider::OpenAiResponses, &server).stream(false);
+    let other = HttpModel::new(Provider::OpenAiResponses, "another-model")
+        .base_url(&server.url)
+        .api_key("sk-canary")
+        .stream(false);
+    let (session, _) = session().await;
+    let mut agent = AgentLoop::new(session, own);
+    for said in ["Hello?", "Again?"] {
+        assert!(agent.prompt(said).await.error.is_none());
+    }
+    agent.set_model(other);
+    assert!(agent.prompt("And you?").await.error.is_none());
+
+    let requests = server.requests();
+    let has_thought = |at: usize| requests[at].body.to_string().contains("rs_canary");
+    assert_eq!([has_thought(1), has_thought(2)], [true, false]);
 }
 
 #[tokio::test]

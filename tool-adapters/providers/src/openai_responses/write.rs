@@ -5,7 +5,7 @@ use crate::chat_steps::user_message;
 use crate::codec::{CallIds, ToolAnswer, short_id};
 use crate::hosts::Host;
 use crate::message_parts::{MediaPart, MediaSource};
-use crate::openai_responses::items::{CUSTOM_CALL, call_kind};
+use crate::openai_responses::items::{CUSTOM_CALL, MODEL, call_kind};
 use crate::part_form::{PartForm, write_content, write_result_parts};
 use crate::request::{Request, RequestBody, argument_text};
 use crate::turns::OPENING;
@@ -203,12 +203,14 @@ impl<'a> InputWriter<'a> {
             kind if CLIENT_CALLS.contains(&kind) => {
                 items.iter().any(|output| is_output(output, item))
             }
-            // A provider that does not store the response knows reasoning by its encrypted content
-            // only.
+            // A model that does not reason refuses the reasoning of another one. A provider that
+            // does not store the response knows reasoning by its encrypted content only.
             "reasoning" => {
                 let is_stored = self.request.extra.get("store") != Some(&Value::Bool(false));
-                is_stored || !item["encrypted_content"].is_null()
+                let is_known = is_stored || !item["encrypted_content"].is_null();
+                is_known && is_of_model(items, self.request.model)
             }
+            MODEL => false,
             _ => true,
         }
     }
@@ -302,6 +304,12 @@ fn drop_lone_reasoning(items: &[Value], is_kept: &mut [bool]) -> Vec<bool> {
         begin = next + 1;
     }
     loses_reasoning
+}
+
+/// Returns true if a model made a step, or if its items do not name the model.
+fn is_of_model(items: &[Value], model: &str) -> bool {
+    let named = items.iter().find(|item| item["type"] == MODEL);
+    named.is_none_or(|named| named["model"] == model)
 }
 
 fn has_output(item: &Value) -> bool {

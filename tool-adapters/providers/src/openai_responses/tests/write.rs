@@ -1,6 +1,7 @@
 //! Results and requests.
 
 use crate::Provider::OpenAiResponses;
+use crate::openai_responses::items::{MODEL, model_item};
 use crate::tests::streams::{asked, encoded, history, nothing};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -143,4 +144,36 @@ fn a_clients_call_with_its_output_goes_back() {
         assert_eq!(asked.matches("canary").count(), 2, "{kind}: {asked}");
         assert!(asked.contains("rs_1"), "{kind}: {asked}");
     }
+}
+
+/// Writes a step with a thought and a message, which a model made, for `some-model`.
+fn asked_after(model: &str) -> String {
+    let content = json!([{"type": "output_text", "text": "Done.", "annotations": []}]);
+    let message =
+        json!({"type": "message", "id": "msg_1", "role": "assistant", "content": content});
+    let thought = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAA"});
+    let model = model_item(model, &[thought]).expect("a step with a thought names its model");
+    asked_with(json!([message, model]))
+}
+
+// P5
+#[test]
+fn the_thought_of_another_model_stays_behind() {
+    let asked = asked_after("another-model");
+    assert!(
+        asked.contains("Done.") && !asked.contains("rs_1"),
+        "{asked}"
+    );
+    assert!(!asked.contains("msg_1"), "it needs its thought: {asked}");
+}
+
+// P4
+#[test]
+fn the_thought_of_the_same_model_goes_back() {
+    let asked = asked_after("some-model");
+    assert!(asked.contains("rs_1") && asked.contains("msg_1"), "{asked}");
+    assert!(
+        !asked.contains(MODEL),
+        "it is no item of the server's: {asked}"
+    );
 }
