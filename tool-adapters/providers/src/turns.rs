@@ -59,6 +59,10 @@ pub(crate) trait TurnForm: PartForm {
         false
     }
 
+    /// Signs the calls of a step that the server sent, where the request's model needs a signature
+    /// and the model of the step made none.
+    fn sign(_content: &mut [Value], _model: &str) {}
+
     /// Removes what the provider refuses in a conversation, such as a call of its own tools without
     /// a result.
     fn tidy(_turns: &mut [ChatTurn]) {}
@@ -444,6 +448,7 @@ impl<'a> TurnWriter<'a> {
             let id = self.add_call::<F>(if F::IDS { call.id() } else { "" }, call);
             let name = self.request.declarations.written_name(call.name());
             let input = object_arguments(call.arguments());
+        F::sign(&mut content, self.request.model);
             content.push(F::call(&id, &name, input, position));
         }
         content

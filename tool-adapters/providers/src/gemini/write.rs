@@ -15,8 +15,8 @@ use std::borrow::Cow;
 use tool_core::call::ModelResult;
 use tool_core::schema::is_standard_format;
 
-/// The signature of a call that no model of this provider made: newer models refuse the first call
-/// of a step without one.
+/// The signature of a call that no model of this provider made, or an older one: newer models refuse
+/// the first call of a step without one.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 /// The largest whole number that Gemini keeps: its objects hold doubles.
@@ -101,9 +101,22 @@ impl TurnForm for GeminiTurns {
     }
 
     fn echo(item: &Value, _host: &Host) -> Option<Value> {
-        let unsigned = member(item, "thoughtSignature", "thought_signature").is_none();
+        let unsigned = signature(item).is_none();
         let is_empty = item.as_object()?.is_empty() || unsigned && item["text"] == "";
         (!is_empty).then(|| item.clone())
+    }
+
+    /// Models before Gemini 3 need no signature, and may have made a step without one.
+    fn sign(content: &mut [Value], model: &str) {
+        let needs_none = generation_of(model).is_some_and(|generation| generation < 3);
+        let is_call = |item: &Value| Self::call_id(item).is_some();
+        let is_signed = |item: &Value| is_call(item) && signature(item).is_some();
+        if needs_none || content.iter().any(is_signed) {
+            return;
+        }
+        if let Some(first) = content.iter_mut().find(|item| is_call(item)) {
+            first["thoughtSignature"] = NO_SIGNATURE.into();
+        }
     }
 
     /// A turn of thoughts alone, or of a signature, says nothing.
@@ -130,6 +143,10 @@ impl TurnForm for GeminiTurns {
     fn conforming_id(id: &str) -> Cow<'_, str> {
         Cow::Borrowed(id)
     }
+}
+
+fn signature(item: &Value) -> Option<&Value> {
+    member(item, "thoughtSignature", "thought_signature")
 }
 
 fn member<'a>(item: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {

@@ -17,7 +17,7 @@ use tool_core::call::ModelResult;
 /// need one refuse an empty text.
 const NO_REASONING: &str = " ";
 
-/// The signature of a call that no model of Google's made, in its OpenAI form.
+/// The signature of a call that no model of Google's made, or an older one, in its OpenAI form.
 const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 
 pub(crate) struct ChatMessages;
@@ -100,14 +100,11 @@ impl ChatForm for ChatMessages {
 
         if !step.calls.is_empty() {
             let calls = step.calls.iter().map(|call| write_call(call, host));
-            message.insert("tool_calls".to_owned(), calls.collect());
-            let is_foreign = step.native.is_none();
-            if let Some(first) = message
-                .get_mut("tool_calls")
-                .filter(|_| is_foreign && host.rules.needs_signature)
-            {
-                first[0]["extra_content"] = json!({"google": {"thought_signature": NO_SIGNATURE}});
+            let mut calls = calls.collect::<Vec<_>>();
+            if host.rules.needs_signature {
+                sign(&mut calls);
             }
+            message.insert("tool_calls".to_owned(), calls.into());
         }
         Value::Object(message)
     }
@@ -119,6 +116,20 @@ impl ChatForm for ChatMessages {
 
     fn conforming_id(id: &str) -> Cow<'_, str> {
         chat_id(id)
+    }
+}
+
+/// Signs the first call of a step, unless a call of it has a signature.
+fn sign(calls: &mut [Value]) {
+    let is_signed = |call: &Value| {
+        let signature = call.pointer("/extra_content/google/thought_signature");
+        signature.is_some_and(|signature| !signature.is_null())
+    };
+    if calls.iter().any(is_signed) {
+        return;
+    }
+    if let Some(first) = calls.first_mut() {
+        first["extra_content"] = json!({"google": {"thought_signature": NO_SIGNATURE}});
     }
 }
 

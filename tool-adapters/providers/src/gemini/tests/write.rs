@@ -287,10 +287,15 @@ fn after_an_image(model: &str) -> Value {
         },
         user("And?"),
     ];
+    contents(model, &history)
+}
+
+/// Writes the turns of a history for a model.
+fn contents(model: &str, history: &[Message]) -> Value {
     let body = protocol(Gemini).request(&Request {
         model,
         instructions: "",
-        history: &history,
+        history,
         declarations: &declared(Gemini, true),
         tool_choice: ToolChoice::Auto,
         stream: false,
@@ -344,4 +349,45 @@ fn other_models_get_the_files_of_results_in_them() {
         );
         assert_eq!(contents[3]["parts"], json!([{"text": "And?"}]), "{model}");
     }
+}
+
+/// Writes the parts of a step that came without a signature, for a model.
+fn unsigned_parts(model: &str) -> Value {
+    let parts = json!([
+        {"text": "Hm.", "thought": true},
+        {"functionCall": call("", &json!({}))},
+        {"functionCall": call("", &json!({}))},
+    ]);
+    let events = read(Gemini, &sse(&[chunk(&parts, "STOP")]));
+    let calls = [("call_0", "{}"), ("call_1", "{}")];
+    let step = assistant("", &calls, Some(native(Gemini, &events)));
+    let history = [
+        user("Look."),
+        step,
+        result("call_0", "1", false),
+        result("call_1", "2", false),
+    ];
+    contents(model, &history)[1]["parts"].clone()
+}
+
+// P5
+#[test]
+fn an_unsigned_step_is_signed_for_newer_models() {
+    for model in ["gemini-3-flash", "gemini-flash-latest", "our-model"] {
+        let parts = unsigned_parts(model);
+        let signatures = parts.as_array().expect("parts").iter();
+        let signatures = signatures.map(|part| part["thoughtSignature"].as_str());
+        assert_eq!(
+            signatures.collect::<Vec<_>>(),
+            [None, Some("skip_thought_signature_validator"), None],
+            "{model}"
+        );
+    }
+}
+
+// P4
+#[test]
+fn an_older_model_gets_its_unsigned_step_as_it_came() {
+    let parts = unsigned_parts("gemini-2.5-flash").to_string();
+    assert!(!parts.contains("thoughtSignature"), "{parts}");
 }

@@ -1,12 +1,16 @@
 //! Requests and results as Chat Completions wants them.
 
 use crate::Provider::OpenAiChat;
+use crate::hosts::Host;
+use crate::protocol::protocol;
+use crate::request::Request;
 use crate::structured::StructuredOutput;
+use crate::tests::fixtures::{assistant, declared, user};
 use crate::tests::streams::{asked, encoded, history, nothing};
 use expect_test::expect;
-use serde_json::json;
+use serde_json::{Map, json};
 use tool_core::ToolCall;
-use tool_core::session::{Message, ToolChoice};
+use tool_core::session::{Message, RawTurn, ToolChoice};
 
 // L18, R-C1
 #[test]
@@ -93,4 +97,37 @@ fn servers_differ_in_the_requests_that_take_a_form_of_the_answer() {
     ] {
         assert_eq!((form.support)("a-model", host), expected, "{host}");
     }
+}
+
+// P5
+#[test]
+fn an_unsigned_step_of_googles_server_is_signed() {
+    let url = "https://generativelanguage.googleapis.com/v1beta/openai";
+    let host = Host::at(OpenAiChat, url);
+    let native = RawTurn {
+        provider: host.turn_id(),
+        items: vec![json!({"role": "assistant", "extra_content": {"google": {"thought": true}}})],
+    };
+    let calls = [("a", "{}"), ("b", "{}")];
+    let history = [user("Look."), assistant("", &calls, Some(native))];
+    let mut protocol = protocol(OpenAiChat);
+    protocol.host(host);
+    let body = protocol.request(&Request {
+        model: "gemini-3-flash",
+        instructions: "",
+        history: &history,
+        declarations: &declared(OpenAiChat, true),
+        tool_choice: ToolChoice::Auto,
+        stream: false,
+        max_tokens: None,
+        extra: &Map::new(),
+    });
+    let message = &body["messages"][1];
+    assert_eq!(message["extra_content"]["google"]["thought"], true);
+    let calls = &message["tool_calls"];
+    assert_eq!(
+        calls[0]["extra_content"]["google"]["thought_signature"],
+        "skip_thought_signature_validator"
+    );
+    assert_eq!(calls[1].get("extra_content"), None);
 }
