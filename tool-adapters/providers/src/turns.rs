@@ -65,7 +65,7 @@ pub(crate) trait TurnForm: PartForm {
 
     /// Removes what the provider refuses in a conversation, such as a call of its own tools without
     /// a result.
-    fn tidy(_turns: &mut [ChatTurn]) {}
+    fn tidy(_turns: &mut [ChatTurn], _request: &Request<'_>) {}
 
     /// Returns the model's text between results and the user's text, for a model that refuses both
     /// in one turn.
@@ -185,7 +185,7 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
     }
     writer.add_files::<F>();
 
-    let mut turns = tidied::<F>(writer.turns, request.model);
+    let mut turns = tidied::<F>(writer.turns, request);
     if turns.first().is_none_or(|turn| turn.is_model) {
         turns.insert(0, ChatTurn::user(vec![F::text(OPENING)], 0));
     }
@@ -199,15 +199,15 @@ pub(crate) fn turns<F: TurnForm>(request: &Request<'_>, host: &Host) -> Vec<Chat
         .is_some_and(|turn| turn.is_model && ends_with_text(turn))
     {
         turns.push(ChatTurn::user(vec![F::text(CONTINUE)], 0));
-        return tidied::<F>(turns, request.model);
+        return tidied::<F>(turns, request);
     }
     turns
 }
 
 /// Removes what the provider refuses in the turns of the model, and joins the user's turns around
 /// one of which nothing is left.
-fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
-    F::tidy(&mut turns);
+fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, request: &Request<'_>) -> Vec<ChatTurn> {
+    F::tidy(&mut turns, request);
     let mut tidied = Vec::<ChatTurn>::with_capacity(turns.len());
     for mut turn in turns {
         while turn.is_model && turn.content.last().is_some_and(F::is_thought) {
@@ -217,7 +217,7 @@ fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
             continue;
         }
         if turn.has_users_text() {
-            tidied.extend(acknowledgement::<F>(tidied.last(), model));
+            tidied.extend(acknowledgement::<F>(tidied.last(), request.model));
         }
         let may_join =
             |last: &&mut ChatTurn| last.is_model == turn.is_model && last.may_have_text::<F>();
@@ -227,6 +227,19 @@ fn tidied<F: TurnForm>(mut turns: Vec<ChatTurn>, model: &str) -> Vec<ChatTurn> {
         }
     }
     tidied
+}
+
+/// Returns true if the model's turn goes on and has begun without a thought. A turn goes on over the
+/// results of its calls, also where the user has said something beside them.
+pub(crate) fn goes_on_without_thought<F: TurnForm>(turns: &[ChatTurn]) -> bool {
+    let is_of_user = |turn: &ChatTurn| !turn.is_model && turn.results == 0;
+    let begin = turns
+        .iter()
+        .rposition(is_of_user)
+        .map_or(0, |place| place + 1);
+    let mut running = turns.iter().skip(begin);
+    let first = running.find(|turn| turn.is_model);
+    first.is_some_and(|first| !first.content.iter().any(F::is_thought))
 }
 
 /// Returns what the model says between results and the user's text, if the provider's model refuses
@@ -435,6 +448,7 @@ impl<'a> TurnWriter<'a> {
             F::set_call(&mut item, &id, &name, object_arguments(call.arguments()));
             content.push(item);
         }
+        F::sign(&mut content, self.request.model);
         content
     }
 
@@ -448,7 +462,6 @@ impl<'a> TurnWriter<'a> {
             let id = self.add_call::<F>(if F::IDS { call.id() } else { "" }, call);
             let name = self.request.declarations.written_name(call.name());
             let input = object_arguments(call.arguments());
-        F::sign(&mut content, self.request.model);
             content.push(F::call(&id, &name, input, position));
         }
         content

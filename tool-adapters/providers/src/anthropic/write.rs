@@ -6,7 +6,7 @@ use crate::hosts::Host;
 use crate::message_parts::{MediaPart, MediaSource, TextFile};
 use crate::part_form::{PartForm, write_result_parts};
 use crate::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools};
-use crate::turns::{ChatTurn, TurnForm, begin_of_turn, turns};
+use crate::turns::{ChatTurn, TurnForm, begin_of_turn, goes_on_without_thought, turns};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use tool_core::call::ModelResult;
@@ -14,6 +14,9 @@ use tool_core::session::Message;
 
 /// The limit of an answer's tokens where the request has none: the provider requires one.
 const DEFAULT_MAX_TOKENS: u32 = 8192;
+
+/// The tools that a search of the provider's has found, in the item of its result.
+const REFERENCES: &str = "/content/tool_references";
 
 /// The maximum number of characters of the title of a document.
 const MAX_TITLE: usize = 500;
@@ -111,7 +114,12 @@ impl TurnForm for AnthropicTurns {
             Some(CONTAINER) => true,
             _ => false,
         };
-        (!refused).then(|| item.clone())
+        if refused {
+            return None;
+        }
+        let mut item = item.clone();
+        remove_file_ids(&mut item);
+        Some(item)
     }
 
     fn is_thought(item: &Value) -> bool {
@@ -120,7 +128,8 @@ impl TurnForm for AnthropicTurns {
 
     /// Calls of tools that the provider runs itself need their results, once the user has spoken. A
     /// result may come in a later step: a tool that runs code calls ours.
-    fn tidy(turns: &mut [ChatTurn]) {
+    fn tidy(turns: &mut [ChatTurn], request: &Request<'_>) {
+        drop_lost_references(turns, request);
         let items = turns.iter().flat_map(|turn| &turn.content);
         let results = items
             .filter_map(|item| item["tool_use_id"].as_str())
@@ -140,9 +149,72 @@ impl TurnForm for AnthropicTurns {
     }
 }
 
+/// Removes from citations what the server adds to them, and refuses in a request.
+fn remove_file_ids(item: &mut Value) {
+    let citations = item.get_mut("citations").and_then(Value::as_array_mut);
+    for citation in citations.into_iter().flatten() {
+        if let Some(members) = citation.as_object_mut() {
+            members.remove("file_id");
+        }
+    }
+}
+
+/// Removes the references to tools that the request does not declare: the server refuses them. A
+/// search of which no reference is left goes with its result.
+fn drop_lost_references(turns: &mut [ChatTurn], request: &Request<'_>) {
+    let has_references = |item: &Value| item.pointer(REFERENCES).is_some();
+    let mut items = turns.iter().flat_map(|turn| &turn.content);
+    if !items.any(has_references) {
+        return;
+    }
+    let Some(declared) = declared_names(request) else {
+        return;
+    };
+
+    let is_declared = |reference: &Value| {
+        let name = reference["tool_name"].as_str();
+        name.is_none_or(|name| declared.contains(name))
+    };
+    let mut lost = HashSet::new();
+    for item in turns.iter_mut().flat_map(|turn| &mut turn.content) {
+        let found = item.pointer_mut(REFERENCES).and_then(Value::as_array_mut);
+        let Some(references) = found.filter(|references| !references.is_empty()) else {
+            continue;
+        };
+        references.retain(is_declared);
+        if references.is_empty() {
+            lost.extend(item["tool_use_id"].as_str().map(str::to_owned));
+        }
+    }
+
+    for turn in turns.iter_mut().filter(|turn| turn.is_model) {
+        turn.content.retain(|item| {
+            let id = item["tool_use_id"].as_str().or(item["id"].as_str());
+            id.is_none_or(|id| !lost.contains(id))
+        });
+    }
+}
+
+/// Returns the names of the request's tools; `None` if the provider gets further ones from MCP
+/// servers.
+fn declared_names(request: &Request<'_>) -> Option<HashSet<String>> {
+    if request.extra.contains_key("mcp_servers") {
+        return None;
+    }
+    let tools = match request.extra.get("tools") {
+        Some(tools) => tools.clone(),
+        None => tools_and_choice(request).0.unwrap_or_default(),
+    };
+    let names = tools.as_array().into_iter().flatten();
+    let names = names.filter_map(|tool| Some(tool["name"].as_str()?.to_owned()));
+    Some(names.collect())
+}
+
 /// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
-    let messages = turns::<AnthropicTurns>(request, host)
+    let turns = turns::<AnthropicTurns>(request, host);
+    let lacks_thought = goes_on_without_thought::<AnthropicTurns>(&turns);
+    let messages = turns
         .into_iter()
         .map(ChatTurn::into_message)
         .collect::<Vec<_>>();
@@ -163,7 +235,20 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     if let Some(container) = container(request, host) {
         name_container(&mut body, container);
     }
+    if lacks_thought {
+        leave_out_thinking(&mut body);
+    }
     body
+}
+
+/// Leaves thinking with a budget out of a request in which the model's turn has begun without a
+/// thought, such as one of another provider's model: "Expected `thinking` or `redacted_thinking`,
+/// but found `tool_use`".
+fn leave_out_thinking(body: &mut Value) {
+    let is_enabled = body.pointer("/thinking/type") == Some(&Value::from("enabled"));
+    if let Some(members) = body.as_object_mut().filter(|_| is_enabled) {
+        members.remove("thinking");
+    }
 }
 
 /// Returns the id of the container in which code of the model waits for results, or in which a

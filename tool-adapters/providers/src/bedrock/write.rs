@@ -6,7 +6,9 @@ use crate::hosts::Host;
 use crate::message_parts::MediaPart;
 use crate::part_form::{PartForm, write_result_parts};
 use crate::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools};
-use crate::turns::{self, ACKNOWLEDGEMENT, ChatTurn, TurnForm, exact_json};
+use crate::turns::{
+    self, ACKNOWLEDGEMENT, ChatTurn, TurnForm, exact_json, goes_on_without_thought,
+};
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
 use tool_core::call::ModelResult;
@@ -215,6 +217,7 @@ fn data_content(result: &ModelResult) -> Option<Value> {
 /// choice of no calls, so calls that come nevertheless are ignored by the session.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     let turns = turns::turns::<ConverseTurns>(request, host);
+    let lacks_thought = goes_on_without_thought::<ConverseTurns>(&turns);
     let mut messages = turns
         .into_iter()
         .map(ChatTurn::into_message)
@@ -222,7 +225,7 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     tidy_documents(&mut messages);
 
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
-    RequestBody::new(request)
+    let mut body = RequestBody::new(request)
         .with("messages", messages)
         .with_some("system", system.map(|text| json!([{"text": text}])))
         .with_some(
@@ -230,7 +233,30 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
             request.max_tokens.map(|most| json!({"maxTokens": most})),
         )
         .with_some("toolConfig", tool_config(request))
-        .finish_merged()
+        .finish_merged();
+    if lacks_thought {
+        leave_out_thinking(&mut body);
+    }
+    body
+}
+
+/// Leaves Claude's thinking with a budget out of a request in which the model's turn has begun
+/// without a thought: "Expected `thinking` or `redacted_thinking`, but found `tool_use`".
+fn leave_out_thinking(body: &mut Value) {
+    const FIELDS: &str = "additionalModelRequestFields";
+    let Some(fields) = body.get_mut(FIELDS).and_then(Value::as_object_mut) else {
+        return;
+    };
+    for name in ["thinking", "reasoning_config"] {
+        let is_enabled = |setting: &Value| setting["type"] == "enabled";
+        if fields.get(name).is_some_and(is_enabled) {
+            fields.remove(name);
+        }
+    }
+    let is_empty = fields.is_empty();
+    if let Some(members) = body.as_object_mut().filter(|_| is_empty) {
+        members.remove(FIELDS);
+    }
 }
 
 /// A request without tools declares those of its calls: calls and results are refused without a

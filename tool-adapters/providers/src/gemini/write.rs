@@ -120,7 +120,7 @@ impl TurnForm for GeminiTurns {
     }
 
     /// A turn of thoughts alone, or of a signature, says nothing.
-    fn tidy(turns: &mut [ChatTurn]) {
+    fn tidy(turns: &mut [ChatTurn], _request: &Request<'_>) {
         let says_something = |item: &Value| match item.get("text") {
             Some(text) => {
                 item["thought"] != true && text.as_str().is_some_and(|text| !text.trim().is_empty())

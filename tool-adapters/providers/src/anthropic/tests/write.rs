@@ -14,7 +14,7 @@ use crate::tests::fixtures::{
 use expect_test::expect;
 use serde_json::{Value, json};
 use tool_core::call::ResultForm;
-use tool_core::session::{Message, ToolChoice};
+use tool_core::session::{Message, RawTurn, ToolChoice};
 
 // L18
 #[test]
@@ -464,4 +464,133 @@ fn the_skills_of_the_caller_are_in_the_container() {
         body["container"],
         json!({"skills": [], "id": "container_1"})
     );
+}
+
+/// A step with a thought, whose calls have their results.
+fn thoughtful_step() -> Vec<Message> {
+    let native = native(Anthropic, &read(Anthropic, &step()));
+    vec![
+        assistant("", &[("toolu_1", "{}"), ("toolu_2", "{}")], Some(native)),
+        result("toolu_1", "1", false),
+        result("toolu_2", "2", false),
+    ]
+}
+
+/// A step without a thought, whose call has its result.
+fn thoughtless_step(id: &str) -> Vec<Message> {
+    vec![assistant("", &[(id, "{}")], None), result(id, "1", false)]
+}
+
+fn thinking_request(steps: &[Vec<Message>], kind: &str) -> Value {
+    let extra = json!({"thinking": {"type": kind}});
+    let history = [vec![user("Look.")], steps.concat()].concat();
+    code_request(&history, extra)
+}
+
+// P5
+#[test]
+fn a_turn_that_began_without_a_thought_goes_on_so() {
+    let steps = [thoughtless_step("a"), thoughtless_step("b")];
+    let body = thinking_request(&steps, "enabled");
+    assert_eq!(body.get("thinking"), None);
+}
+
+// P5
+#[test]
+fn a_turn_goes_on_beside_what_the_user_says() {
+    let steps = [thoughtless_step("a"), vec![user("Hurry.")]];
+    let body = thinking_request(&steps, "enabled");
+    assert_eq!(body.get("thinking"), None);
+}
+
+#[test]
+fn adaptive_thinking_needs_no_thought() {
+    let body = thinking_request(&[thoughtless_step("a")], "adaptive");
+    assert_eq!(body["thinking"]["type"], "adaptive");
+}
+
+#[test]
+fn a_turn_that_began_with_a_thought_keeps_thinking() {
+    let steps = [thoughtful_step(), thoughtless_step("b")];
+    let body = thinking_request(&steps, "enabled");
+    assert_eq!(body["thinking"]["type"], "enabled");
+}
+
+#[test]
+fn thinking_is_back_in_the_next_turn() {
+    let next = vec![assistant("Left.", &[], None), user("And now?")];
+    let body = thinking_request(&[thoughtless_step("a"), next], "enabled");
+    assert_eq!(body["thinking"]["type"], "enabled");
+}
+
+/// Writes the blocks of a step in which the provider's search has found tools.
+fn blocks_after_search(found: &[&str]) -> Vec<Value> {
+    let references = found
+        .iter()
+        .map(|name| json!({"type": "tool_reference", "tool_name": name}))
+        .collect::<Vec<_>>();
+    let content = json!({"type": "tool_search_tool_search_result", "tool_references": references});
+    let items = vec![
+        json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "tool_search_tool_bm25", "input": {}}),
+        json!({"type": "tool_search_tool_result", "tool_use_id": "srvtoolu_1", "content": content}),
+        tool_use("toolu_1"),
+    ];
+    let native = RawTurn {
+        provider: Anthropic.id(),
+        items,
+    };
+    let history = [
+        user("Look."),
+        assistant("", &[("toolu_1", "{}")], Some(native)),
+        result("toolu_1", "1", false),
+    ];
+    let body = request(Anthropic, &history, ToolChoice::Auto);
+    let content = body["messages"][1]["content"].as_array();
+    content.expect("blocks").clone()
+}
+
+// P5
+#[test]
+fn a_reference_to_a_tool_that_is_gone_stays_behind() {
+    let blocks = blocks_after_search(&["look", "gone"]);
+    assert_eq!(
+        blocks[1]["content"]["tool_references"],
+        json!([{"type": "tool_reference", "tool_name": "look"}])
+    );
+}
+
+// P5
+#[test]
+fn a_search_that_found_only_tools_that_are_gone_goes_too() {
+    let blocks = blocks_after_search(&["gone"]);
+    let kinds = blocks.iter().map(|block| &block["type"]);
+    assert_eq!(kinds.collect::<Vec<_>>(), ["tool_use"]);
+}
+
+#[test]
+fn a_search_that_found_nothing_stays() {
+    assert_eq!(blocks_after_search(&[]).len(), 3);
+}
+
+// P5
+#[test]
+fn the_file_of_a_citation_stays_behind() {
+    let citation = json!({
+        "type": "page_location", "cited_text": "x", "document_index": 0, "document_title": null,
+        "start_page_number": 1, "end_page_number": 2, "file_id": "file_1",
+    });
+    let text = json!({"type": "text", "text": "Left.", "citations": [citation]});
+    let native = RawTurn {
+        provider: Anthropic.id(),
+        items: vec![text],
+    };
+    let history = [
+        user("Look."),
+        assistant("Left.", &[], Some(native)),
+        user("And?"),
+    ];
+    let body = request(Anthropic, &history, ToolChoice::Auto);
+    let citation = &body["messages"][1]["content"][0]["citations"][0];
+    assert_eq!(citation["cited_text"], "x");
+    assert_eq!(citation.get("file_id"), None);
 }

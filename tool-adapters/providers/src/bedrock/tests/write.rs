@@ -159,3 +159,30 @@ fn a_turn_is_sent_back_raw_with_the_arguments_of_the_history() {
         &request(Bedrock, &history, ToolChoice::Auto)["messages"],
     ));
 }
+
+// P5
+#[test]
+fn claudes_turn_that_began_without_a_thought_goes_on_so() {
+    let history = [
+        user("Look."),
+        assistant("", &[("a", "{}")], None),
+        result("a", "1", false),
+    ];
+    let thinking = json!({"type": "enabled", "budget_tokens": 1024});
+    for (fields, left) in [
+        (
+            json!({"thinking": thinking, "top_k": 5}),
+            json!({"top_k": 5}),
+        ),
+        (json!({"reasoning_config": thinking}), json!(null)),
+        (
+            json!({"thinking": {"type": "adaptive"}}),
+            json!({"thinking": {"type": "adaptive"}}),
+        ),
+    ] {
+        let extra = json!({"additionalModelRequestFields": fields});
+        let extra = extra.as_object().expect("an object");
+        let body = request_with(Bedrock, &history, ToolChoice::Auto, extra);
+        assert_eq!(body["additionalModelRequestFields"], left);
+    }
+}
