@@ -55,6 +55,8 @@ pub(crate) struct ServerTokens {
 struct TokenState {
     is_loaded: bool,
     stored: Option<StoredLogin>,
+    /// The token that the store had when it was last read or written.
+    in_store: Option<Secret>,
     found: Option<Discovered>,
     logins: VecDeque<Instant>,
     refreshed: Option<Instant>,
@@ -187,6 +189,7 @@ impl ServerTokens {
     ) -> Result<Option<Secret>, LoginError> {
         if !state.is_loaded {
             state.stored = self.load().await?;
+            state.in_store = state.access().cloned();
             state.is_loaded = true;
             self.publish(state);
         }
@@ -346,16 +349,26 @@ impl ServerTokens {
         }
     }
 
-    /// Takes the login that another process has kept in the store since.
+    /// Takes the login that another process has kept in the store since. One that this process
+    /// failed to save is saved now.
     async fn take_newer(&self, state: &mut TokenState) -> Result<Option<Secret>, LoginError> {
-        let known = state.stored.as_ref().and_then(StoredLogin::access);
-        let newer = self.load().await?;
-        let access = newer.as_ref().and_then(StoredLogin::access);
-        let access = access
-            .filter(|access| known.is_none_or(|known| known.expose() != access.expose()))
-            .cloned();
+        let loaded = self.load().await?;
+        let access = loaded.as_ref().and_then(StoredLogin::access).cloned();
+        let has_changed = !is_same(access.as_ref(), state.in_store.as_ref());
+        let differs = !is_same(access.as_ref(), state.access());
+        if !differs {
+            state.in_store = access;
+            return Ok(None);
+        }
+        if !has_changed {
+            if let Err(error) = self.save(state).await {
+                tracing::warn!(%error, "failed to save a login again");
+            }
+            return Ok(None);
+        }
+        state.in_store.clone_from(&access);
         if access.is_some() {
-            state.stored = newer;
+            state.stored = loaded;
             self.publish(state);
         }
         Ok(access)
@@ -473,12 +486,18 @@ impl ServerTokens {
     ) -> Result<(), LoginError> {
         state.stored = login;
         self.publish(state);
+        self.save(state).await
+    }
+
+    async fn save(&self, state: &mut TokenState) -> Result<(), LoginError> {
         let text = state
             .stored
             .as_ref()
             .map(|login| login.to_text(self.server.as_str()));
         let saved = self.login.store.save(self.server.as_str(), text).await;
-        saved.map_err(|error| LoginError::Store(shown(&error.to_string())))
+        saved.map_err(|error| LoginError::Store(shown(&error.to_string())))?;
+        state.in_store = state.access().cloned();
+        Ok(())
     }
 
     fn publish(&self, state: &TokenState) {
@@ -504,6 +523,16 @@ impl ServerTokens {
             None => true,
         }))
     }
+}
+
+impl TokenState {
+    fn access(&self) -> Option<&Secret> {
+        self.stored.as_ref().and_then(StoredLogin::access)
+    }
+}
+
+fn is_same(one: Option<&Secret>, other: Option<&Secret>) -> bool {
+    one.map(Secret::expose) == other.map(Secret::expose)
 }
 
 fn has_refresh_token(state: &TokenState) -> bool {

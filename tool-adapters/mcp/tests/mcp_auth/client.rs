@@ -4,13 +4,15 @@ use crate::issuer::{Issuer, form};
 use crate::support::{protected, serve, server};
 use axum::http::StatusCode;
 use serde_json::json;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashSet;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinSet;
 use tool_adapters::mcp::{
     ImportError, LoginError, LoginRequest, LoginStore, McpClient, MemoryLoginStore, OAuthLogin,
 };
-use tool_core::{RunContext, ToolContext};
+use tool_core::{RunContext, Secret, ToolContext};
 
 /// A person who agrees at once, and counts how often they are asked.
 #[derive(Clone, Default)]
@@ -378,6 +380,61 @@ async fn clients_that_share_a_store_refresh_once() {
     }
     assert_eq!(issuer.requests("/token").len() - before, 1);
     assert_eq!(person.asked().len(), 1);
+}
+
+/// A store that saves nothing while it is full.
+#[derive(Clone, Default)]
+struct FullStore {
+    logins: MemoryLoginStore,
+    is_full: Arc<AtomicBool>,
+}
+
+type StoreError = Box<dyn std::error::Error + Send + Sync>;
+
+type Stored<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+impl LoginStore for FullStore {
+    fn load<'a>(&'a self, server: &'a str) -> Stored<'a, Option<Secret>> {
+        self.logins.load(server)
+    }
+
+    fn save<'a>(&'a self, server: &'a str, login: Option<Secret>) -> Stored<'a, ()> {
+        if self.is_full.load(Ordering::SeqCst) {
+            let error = std::io::Error::other("the disk is full");
+            return Box::pin(std::future::ready(Err(error.into())));
+        }
+        self.logins.save(server, login)
+    }
+}
+
+/// Returns the refresh tokens that were sent to an issuer.
+fn refreshed_with(issuer: &Issuer) -> Vec<String> {
+    let exchanges = issuer.requests("/token").into_iter();
+    exchanges
+        .filter_map(|exchange| form(&exchange.body).remove("refresh_token"))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_login_that_was_not_saved_replays_no_token() {
+    let issuer = Issuer::start().await;
+    let person = Person::default();
+    let store = FullStore::default();
+    let url = protected(&issuer).await;
+    issuer.behaviour().lifetime = Some(1);
+    let tools = connect(&url, person.login().store(store.clone()))
+        .await
+        .expect("a connection");
+
+    store.is_full.store(true, Ordering::SeqCst);
+    assert_ne!(sum(&tools).await, THREE);
+    store.is_full.store(false, Ordering::SeqCst);
+    assert_eq!(sum(&tools).await, THREE);
+
+    let sent = refreshed_with(&issuer);
+    let distinct = sent.iter().collect::<HashSet<_>>();
+    assert_eq!(distinct.len(), sent.len(), "{sent:?}");
+    assert!(sent.len() >= 2, "{sent:?}");
 }
 
 #[tokio::test]
