@@ -1,6 +1,6 @@
 //! Resources that no server lists: those of links, and others that a client knows.
 
-use crate::spellings::spellings;
+use crate::spellings::{LeftOut, spellings};
 use futures_util::future::BoxFuture;
 use memchr::memmem;
 use parking_lot::Mutex;
@@ -9,11 +9,15 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;
 use tool_adapters_mcp::ImportedToolset;
-use tool_core::tool::{ResourceContents, ResourceHandler, ResourceRequest};
+use tool_core::tool::{ResourceContents, ResourceHandler, ResourceRequest, UriTemplate};
 use tool_core::{ErrorKind, FunctionTool, RunContext, ToolError};
 
 /// The links of a server that are known. Further ones replace the oldest.
 const MAX_LINKS: usize = 1_000;
+
+/// The spellings of withheld URIs up to which further ones are found. A server may declare URIs
+/// that have very many.
+const MAX_SPELLED: usize = 10_000;
 
 /// Maximum number of bytes of a link, as of any URI.
 const MAX_URI: usize = 2_048;
@@ -26,8 +30,7 @@ pub(crate) struct UnlistedResources(Vec<UnlistedServer>);
 pub(crate) struct UnlistedServer {
     name: Arc<str>,
     imported: Arc<ImportedToolset>,
-    /// The keys of what the server declares and is not offered.
-    quarantined: BTreeSet<String>,
+    withheld: WithheldResources,
     /// The pages of its tools.
     pages: HashSet<String>,
     links: Mutex<Links>,
@@ -69,7 +72,7 @@ impl UnlistedServer {
         Some(Self {
             name: Arc::clone(name),
             imported: Arc::clone(imported),
-            quarantined: quarantined.clone(),
+            withheld: WithheldResources::new(quarantined),
             pages: tools.iter().filter_map(page_of).collect(),
             links: Mutex::default(),
         })
@@ -79,13 +82,50 @@ impl UnlistedServer {
     fn links_to(&self, uri: &str) -> bool {
         self.pages.contains(uri) || self.links.lock().known.contains(uri)
     }
+}
 
-    /// Returns true if no spelling of a URI is one that the server declares and that is not
-    /// offered.
-    fn may_have(&self, uri: &str) -> bool {
-        let is_free = |text: &str| !self.quarantined.contains(&format!("resource:{text}"));
-        spellings(uri)
-            .is_some_and(|spellings| spellings.iter().all(|spelling| is_free(&spelling.text)))
+/// The resources that a server declares and that are not offered.
+#[derive(Default)]
+struct WithheldResources {
+    /// The spellings of their URIs.
+    uris: HashSet<String>,
+    templates: Vec<UriTemplate>,
+}
+
+impl WithheldResources {
+    /// Reads the keys of what is not offered.
+    fn new(quarantined: &BTreeSet<String>) -> Self {
+        let mut withheld = Self::default();
+        for key in quarantined {
+            let Some(uri) = key.strip_prefix("resource:") else {
+                continue;
+            };
+            let forms = LeftOut::default().forms_of(uri);
+            withheld.uris.extend(forms.iter().map(ToString::to_string));
+            if withheld.uris.len() < MAX_SPELLED {
+                let whole = spellings(uri).unwrap_or_default().into_iter();
+                let whole = whole.filter(|spelling| spelling.without == LeftOut::default());
+                withheld.uris.extend(whole.map(|spelling| spelling.text));
+            }
+            let templates = forms
+                .iter()
+                .filter_map(|form| form.parse::<UriTemplate>().ok());
+            let templates = templates.filter(|template| !template.is_fixed());
+            withheld.templates.extend(templates);
+        }
+        withheld
+    }
+
+    /// Returns true if a reader could take a URI for one of these resources.
+    fn has(&self, uri: &str) -> bool {
+        let is_withheld = |text: &str| {
+            let mut templates = self.templates.iter();
+            self.uris.contains(text) || templates.any(|template| template.matches(text).is_some())
+        };
+        match spellings(uri) {
+            Some(spellings) => spellings.iter().any(|spelling| is_withheld(&spelling.text)),
+            None => true,
+        }
     }
 }
 
@@ -174,7 +214,7 @@ impl UnlistedResources {
         for server in self
             .candidates(uri)
             .into_iter()
-            .filter(|server| server.may_have(uri))
+            .filter(|server| !server.withheld.has(uri))
         {
             match server.imported.read_unlisted(uri, ctx).await {
                 Ok(contents) => {
@@ -228,5 +268,38 @@ mod tests {
             (MAX_LINKS, MAX_LINKS)
         );
         assert!(!links.known.contains("a:0") && links.known.contains("a:1"));
+    }
+
+    fn withheld(key: &str) -> WithheldResources {
+        WithheldResources::new(&BTreeSet::from([key.to_owned()]))
+    }
+
+    // G3
+    #[test]
+    fn any_spelling_of_a_withheld_uri_is_withheld() {
+        let withheld = withheld("resource:DB://Users/%61ll?x=1");
+        for uri in [
+            "db://users/all?x=1",
+            "DB://Users/%61ll?x=1",
+            "db://USERS/a/../all?x=1",
+        ] {
+            assert!(withheld.has(uri), "{uri}");
+        }
+        for uri in ["db://users/other", "db://users/all?x=2"] {
+            assert!(!withheld.has(uri), "{uri}");
+        }
+    }
+
+    // G3
+    #[test]
+    fn a_uri_of_a_withheld_template_is_withheld() {
+        for template in ["resource:notes://{id}", "resource:NOTES://{id}"] {
+            let withheld = withheld(template);
+            for uri in ["notes://7", "NOTES://7", "notes://a/../7"] {
+                assert!(withheld.has(uri), "{template}: {uri}");
+            }
+            assert!(!withheld.has("notes://7/more"), "{template}");
+            assert!(!withheld.has("other://7"), "{template}");
+        }
     }
 }
