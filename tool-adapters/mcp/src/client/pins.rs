@@ -286,16 +286,18 @@ pub enum PinError {
         /// The file.
         path: PathBuf,
     },
-    /// A server has 20,000 pinned tools.
-    #[error("`{}` has {MAX_PINS} pinned tools; forget those that it no longer has", server.escape_debug())]
-    Full {
-        /// The name of the server.
-        server: String,
-    },
 }
 
 /// Maximum number of pins of a server, which may list other names each time.
-const MAX_PINS: usize = 20_000;
+pub(crate) const MAX_PINS: usize = 20_000;
+
+/// The pins of tools, and the tools that could not be pinned.
+pub(crate) struct MergedPins {
+    /// The pins that the tools had before.
+    pub(crate) known: ToolPins,
+    /// The new tools for which there was no room.
+    pub(crate) left_out: ToolPins,
+}
 
 impl Pins {
     /// Creates pins that last as long as the process.
@@ -363,40 +365,48 @@ impl Pins {
         })
     }
 
-    /// Pins tools that have no pin, and completes pins of a former version, if `pin_new`. Returns
-    /// the pins that these tools had before. Pins of other tools stay, so that a tool that
-    /// disappears and returns is compared with its pin.
+    /// Pins tools that have no pin, and completes pins of a former version, if `pin_new`. Pins of
+    /// other tools stay, so that a tool that disappears and returns is compared with its pin.
     pub(crate) async fn merge(
         &self,
         server: &str,
         tools: ToolPins,
         pin_new: bool,
-    ) -> Result<ToolPins, PinError> {
+    ) -> Result<MergedPins, PinError> {
         let pins = self.clone();
         let server = server.to_owned();
         let merge = move || {
             pins.change(|servers| {
-                let pinned = servers.entry(server.clone()).or_default();
-                let known = tools
-                    .keys()
-                    .filter_map(|tool| Some((tool.clone(), pinned.get(tool)?.clone())));
-                let known = known.collect::<ToolPins>();
-                let is_new = |tool: &str, found: &Fingerprint| {
-                    known.get(tool).is_none_or(|pin| found.completes(pin))
+                let pinned = servers.entry(server).or_default();
+                let mut merged = MergedPins {
+                    known: ToolPins::new(),
+                    left_out: ToolPins::new(),
                 };
-                let new = tools
-                    .into_iter()
-                    .filter(|(tool, found)| is_new(tool, found))
-                    .collect::<ToolPins>();
-                if new.is_empty() || !pin_new {
-                    return Ok((known, false));
+                let mut completed = ToolPins::new();
+                let mut new = Vec::new();
+                for (tool, found) in tools {
+                    let Some(pin) = pinned.get(&tool) else {
+                        new.push((tool, found));
+                        continue;
+                    };
+                    merged.known.insert(tool.clone(), pin.clone());
+                    if found.completes(pin) {
+                        completed.insert(tool, found);
+                    }
                 }
-                let added = new.keys().filter(|tool| !known.contains_key(*tool)).count();
-                if pinned.len() + added > MAX_PINS {
-                    return Err(PinError::Full { server });
+                if !pin_new {
+                    return Ok((merged, false));
                 }
+
+                // Prompts and resources take no room from tools.
+                new.sort_by_key(|(_, found)| found.kind() as u8);
+                let room = MAX_PINS.saturating_sub(pinned.len());
+                let left_out = new.split_off(room.min(new.len()));
+                merged.left_out.extend(left_out);
+                let has_changed = !new.is_empty() || !completed.is_empty();
+                pinned.extend(completed);
                 pinned.extend(new);
-                Ok((known, true))
+                Ok((merged, has_changed))
             })
         };
         match &*self.0 {
@@ -585,4 +595,47 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn fingerprint(kind: Declaration) -> Fingerprint {
+        Fingerprint::of_value(json!({"name": "x"}), None, kind)
+    }
+
+    fn resources(from: usize, count: usize) -> ToolPins {
+        let keys = (from..from + count).map(|at| format!("resource:a://{at}"));
+        keys.map(|key| (key, fingerprint(Declaration::Resource)))
+            .collect()
+    }
+
+    // T33
+    #[tokio::test]
+    async fn full_pins_leave_out_new_ones_only() {
+        let pins = Pins::memory();
+        let first = resources(0, MAX_PINS);
+        pins.merge("acme", first, true).await.expect("pins");
+
+        let more = resources(MAX_PINS - 1, 3);
+        let merged = pins.merge("acme", more, true).await.expect("pins");
+        assert_eq!(merged.known.len(), 1);
+        assert_eq!(merged.left_out.len(), 2);
+    }
+
+    // T33
+    #[tokio::test]
+    async fn tools_are_pinned_before_resources() {
+        let pins = Pins::memory();
+        let first = resources(0, MAX_PINS - 1);
+        pins.merge("acme", first, true).await.expect("pins");
+
+        let mut more = resources(MAX_PINS, 1);
+        more.insert("work".to_owned(), fingerprint(Declaration::Tool));
+        let merged = pins.merge("acme", more, true).await.expect("pins");
+        let left_out = merged.left_out.into_keys().collect::<Vec<_>>();
+        assert_eq!(left_out, [format!("resource:a://{MAX_PINS}")]);
+    }
 }

@@ -1,10 +1,12 @@
 //! Tools of a server that are not offered, or no longer offered.
 
+use crate::client::pins::{Declaration, MAX_PINS};
 use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use tool_core::RegistryErrors;
-use tool_core::text::{escape_invisible, truncate};
+use tool_core::text::{escape_invisible, hex, truncate};
 use tool_core::tool::UriTemplateError;
 
 /// A tool, prompt or resource of the server that is not offered, or no longer offered.
@@ -13,7 +15,8 @@ use tool_core::tool::UriTemplateError;
 #[non_exhaustive]
 pub struct QuarantinedTool {
     /// The name that the server gives the tool, `prompt:` and the name of a prompt, or `resource:`
-    /// and the URI or template of a resource. Names of more than 200 characters are cut.
+    /// and the URI or template of a resource. A name of more than 2,100 bytes is cut, and ends with
+    /// a hash of the whole.
     pub name: String,
     /// The reason.
     pub reason: QuarantineReason,
@@ -29,6 +32,11 @@ pub enum QuarantineReason {
     /// It is not pinned, and [`pinned_only`](super::McpClient::pinned_only) is set.
     #[error("is not pinned, and only pinned tools are imported")]
     NotPinned,
+    /// It cannot be pinned, as its server has 20,000 pins.
+    #[error(
+        "cannot be pinned, as its server has {MAX_PINS} pins; forget those that it no longer has"
+    )]
+    PinsFull,
     /// It was added after the import. [Importing again](super::ImportedToolset::import_again) makes
     /// it available.
     #[error("was added after the import; import again to use it")]
@@ -71,16 +79,20 @@ pub fn messages(errors: &RegistryErrors) -> String {
         .join("; ")
 }
 
-/// Maximum number of characters of a name.
-const MAX_NAME: usize = 200;
+/// Maximum number of bytes of a name. It has room for every URI that can be imported.
+const MAX_NAME: usize = 2_100;
 
-/// Returns the name under which a tool is kept.
-fn short(name: &str) -> Cow<'_, str> {
+/// The characters that are kept of a longer name.
+const KEPT_CHARACTERS: usize = 200;
+
+/// Returns the name under which a tool is kept. No two names share one.
+fn kept_name(name: &str) -> Cow<'_, str> {
     if name.len() <= MAX_NAME {
-        name.into()
-    } else {
-        truncate(name, MAX_NAME).into()
+        return name.into();
     }
+    let start = truncate(name, KEPT_CHARACTERS);
+    let hash = hex(&Sha256::digest(name));
+    format!("{start} {hash}").into()
 }
 
 /// The quarantined tools of a server, as far as they are kept.
@@ -89,12 +101,35 @@ pub(crate) struct Quarantine(Mutex<Quarantined>);
 
 #[derive(Default)]
 struct Quarantined {
-    tools: BTreeMap<String, QuarantinedTool>,
+    tools: BTreeMap<String, KeptTool>,
     /// The number of tools that are kept although they were never offered.
     foreign: usize,
     /// The tools that were logged, and those that were not, since the last check of the list.
     logged: usize,
     unlogged: usize,
+}
+
+struct KeptTool {
+    tool: QuarantinedTool,
+    /// True if it was never offered.
+    is_foreign: bool,
+    /// The list that it is in, if it is new there. It is forgotten once it leaves the list.
+    new_in: Option<Declaration>,
+}
+
+impl Quarantined {
+    fn remove(&mut self, name: &str) {
+        if let Some(removed) = self.tools.remove(name) {
+            self.foreign -= usize::from(removed.is_foreign);
+        }
+    }
+
+    fn insert(&mut self, kept: KeptTool) {
+        let name = kept.tool.name.clone();
+        self.remove(&name);
+        self.foreign += usize::from(kept.is_foreign);
+        self.tools.insert(name, kept);
+    }
 }
 
 impl Quarantine {
@@ -108,15 +143,49 @@ impl Quarantine {
 
     /// Adds a tool. A tool that was never offered is left out if there are too many.
     pub(crate) fn add(&self, server: &str, name: &str, is_offered: bool, reason: QuarantineReason) {
-        let name = short(name).into_owned();
-        let tool = QuarantinedTool {
-            name: name.clone(),
-            reason,
-        };
+        self.keep(
+            server,
+            KeptTool {
+                tool: QuarantinedTool {
+                    name: kept_name(name).into_owned(),
+                    reason,
+                },
+                is_foreign: !is_offered,
+                new_in: None,
+            },
+        );
+    }
+
+    /// Adds an entry of a list that was not offered before.
+    pub(crate) fn add_new(
+        &self,
+        server: &str,
+        name: &str,
+        list: Declaration,
+        reason: QuarantineReason,
+    ) {
+        self.keep(
+            server,
+            KeptTool {
+                tool: QuarantinedTool {
+                    name: kept_name(name).into_owned(),
+                    reason,
+                },
+                is_foreign: true,
+                new_in: Some(list),
+            },
+        );
+    }
+
+    fn keep(&self, server: &str, kept: KeptTool) {
         let mut quarantined = self.0.lock();
-        if quarantined.tools.get(&name) == Some(&tool) {
+        let tool = &kept.tool;
+        let name = &tool.name;
+        let known = quarantined.tools.get(name);
+        if known.is_some_and(|known| known.tool == *tool) {
             return;
         }
+        let is_known = known.is_some();
         if matches!(tool.reason, QuarantineReason::SwitchedOff(_)) {
             tracing::debug!(server = %server.escape_debug(), tool = %name.escape_debug(), "left out a tool");
         } else if quarantined.logged < Self::MAX_LOGGED {
@@ -126,13 +195,10 @@ impl Quarantine {
         } else {
             quarantined.unlogged += 1;
         }
-        if !is_offered && !quarantined.tools.contains_key(&name) {
-            if quarantined.foreign >= Self::MAX_FOREIGN {
-                return;
-            }
-            quarantined.foreign += 1;
+        let has_room = quarantined.foreign < Self::MAX_FOREIGN;
+        if is_known || has_room || !kept.is_foreign {
+            quarantined.insert(kept);
         }
-        quarantined.tools.insert(name, tool);
     }
 
     /// Logs the number of tools that were not logged, at the end of a check of the list.
@@ -148,27 +214,52 @@ impl Quarantine {
     /// Offers a removed tool again.
     pub(crate) fn restore(&self, name: &str) {
         let mut quarantined = self.0.lock();
-        let name = short(name);
+        let name = kept_name(name);
         if quarantined
             .tools
             .get(&*name)
-            .is_some_and(|tool| tool.reason == QuarantineReason::Removed)
+            .is_some_and(|kept| kept.tool.reason == QuarantineReason::Removed)
         {
-            quarantined.tools.remove(&*name);
+            quarantined.remove(&name);
         }
     }
 
     /// Offers a tool, because it agrees with its pin at an import.
     pub(crate) fn lift(&self, name: &str) {
-        self.0.lock().tools.remove(&*short(name));
+        self.0.lock().remove(&kept_name(name));
+    }
+
+    /// Forgets the new entries of a list that it no longer has.
+    pub(crate) fn forget_new(&self, list: Declaration, listed: &HashSet<&str>) {
+        let listed = listed
+            .iter()
+            .map(|name| kept_name(name))
+            .collect::<HashSet<_>>();
+        let mut quarantined = self.0.lock();
+        let is_gone = |kept: &KeptTool| {
+            kept.new_in == Some(list) && !listed.contains(kept.tool.name.as_str())
+        };
+        let gone = quarantined
+            .tools
+            .values()
+            .filter(|kept| is_gone(kept))
+            .map(|kept| kept.tool.name.clone())
+            .collect::<Vec<_>>();
+        for name in gone {
+            quarantined.remove(&name);
+        }
     }
 
     pub(crate) fn all(&self) -> Vec<QuarantinedTool> {
-        self.0.lock().tools.values().cloned().collect()
+        let quarantined = self.0.lock();
+        let tools = quarantined.tools.values();
+        tools.map(|kept| kept.tool.clone()).collect()
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<QuarantinedTool> {
-        self.0.lock().tools.get(&*short(name)).cloned()
+        let quarantined = self.0.lock();
+        let kept = quarantined.tools.get(&*kept_name(name))?;
+        Some(kept.tool.clone())
     }
 }
 
@@ -197,5 +288,61 @@ mod tests {
             reason.contains("invalid raw tool name") && !reason.contains(".rs"),
             "{reason}"
         );
+    }
+
+    fn names(quarantine: &Quarantine) -> Vec<String> {
+        let quarantined = quarantine.all().into_iter();
+        quarantined.map(|tool| tool.name).collect()
+    }
+
+    // T33
+    #[test]
+    fn long_names_with_one_beginning_are_told_apart() {
+        let quarantine = Quarantine::default();
+        for length in [300, 3_000] {
+            let long = format!("resource:a://{}", "x".repeat(length));
+            let other = format!("{long}y");
+            quarantine.add("acme", &long, true, QuarantineReason::Removed);
+            assert!(quarantine.get(&long).is_some(), "{length}");
+            assert!(quarantine.get(&other).is_none(), "{length}");
+            quarantine.restore(&other);
+            assert!(quarantine.get(&long).is_some(), "{length}");
+        }
+    }
+
+    // G3
+    #[test]
+    fn the_name_of_a_quarantined_uri_is_whole() {
+        let quarantine = Quarantine::default();
+        let long = format!("resource:a://{}", "x".repeat(2_000));
+        quarantine.add("acme", &long, true, QuarantineReason::Removed);
+        assert_eq!(names(&quarantine), [long]);
+    }
+
+    // T33
+    #[test]
+    fn tools_that_are_offered_make_room_for_new_ones() {
+        let quarantine = Quarantine::default();
+        for at in 0..3 * Quarantine::MAX_FOREIGN {
+            let name = format!("tool_{at}");
+            quarantine.add_new("acme", &name, Declaration::Tool, QuarantineReason::Added);
+            assert!(quarantine.get(&name).is_some(), "{name}");
+            quarantine.lift(&name);
+        }
+    }
+
+    // T33
+    #[test]
+    fn new_entries_that_leave_their_list_are_forgotten() {
+        let quarantine = Quarantine::default();
+        let add = |name: &str, list: Declaration| {
+            quarantine.add_new("acme", name, list, QuarantineReason::Added);
+        };
+        add("stays", Declaration::Tool);
+        add("goes", Declaration::Tool);
+        add("prompt:other", Declaration::Prompt);
+        quarantine.add("acme", "tools/list", false, QuarantineReason::Endless);
+        quarantine.forget_new(Declaration::Tool, &HashSet::from(["stays"]));
+        assert_eq!(names(&quarantine), ["prompt:other", "stays", "tools/list"]);
     }
 }

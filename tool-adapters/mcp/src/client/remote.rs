@@ -319,6 +319,12 @@ impl RemoteServer {
             .add(&self.options.name, name, is_imported, reason);
     }
 
+    /// Quarantines an entry of a list that was not offered before.
+    fn quarantine_new(&self, key: &str, list: Declaration, reason: QuarantineReason) {
+        let server = &self.options.name;
+        self.quarantine.add_new(server, key, list, reason);
+    }
+
     /// Quarantines what cannot be registered, and was therefore never offered.
     pub(crate) fn quarantine_invalid(&self, key: &str, reason: QuarantineReason) {
         self.imported.lock().remove(key);
@@ -455,11 +461,11 @@ impl RemoteServer {
             self.quarantine(key, QuarantineReason::Duplicate);
         }
         let options = &self.options;
-        let pinned = options
+        let merged = options
             .pins
             .merge(&options.name, fingerprints.clone(), !options.pinned_only)
             .await?;
-        fingerprints.retain(|key, fingerprint| match pinned.get(key) {
+        fingerprints.retain(|key, fingerprint| match merged.known.get(key) {
             Some(pin) => {
                 let changed = fingerprint.changed_members(pin);
                 let is_same = changed.is_empty();
@@ -470,6 +476,10 @@ impl RemoteServer {
             }
             None if options.pinned_only => {
                 self.quarantine(key, QuarantineReason::NotPinned);
+                false
+            }
+            None if merged.left_out.contains_key(key) => {
+                self.quarantine_new(key, fingerprint.kind(), QuarantineReason::PinsFull);
                 false
             }
             None => true,
@@ -537,6 +547,7 @@ impl RemoteServer {
             for (key, _) in own.filter(|(key, _)| !keys.contains(&***key)) {
                 self.quarantine(key, QuarantineReason::Removed);
             }
+            self.quarantine.forget_new(*kind, &keys);
             for (key, fingerprint) in &listed {
                 match imported.get(key) {
                     Some(known) if known == fingerprint => self.quarantine.restore(key),
@@ -547,7 +558,7 @@ impl RemoteServer {
                         );
                     }
                     None if self.quarantine.get(key).is_some() => {}
-                    None => self.quarantine(key, QuarantineReason::Added),
+                    None => self.quarantine_new(key, *kind, QuarantineReason::Added),
                 }
             }
         }
