@@ -114,6 +114,8 @@ impl ServerAddress {
                 credentials.check_proxied(&url).await?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = credentials.header_map()?;
+                // A session that has expired is a lost connection: its lists are checked first.
+                config.reinit_on_expired_session = false;
                 let client = AuthorizedClient::new(
                     &url,
                     Arc::clone(credentials),

@@ -2,13 +2,13 @@
 
 use crate::client::answer;
 use crate::client::declared::Declared;
-use crate::client::error::{ImportError, describe};
+use crate::client::error::{ImportError, describe, has_expired};
 use crate::client::exchange::{Asked, Exchange, RunState};
-use crate::client::lists::ServerList;
+use crate::client::lists::{ListError, ServerList};
 use crate::client::offered_names::OfferedNames;
 use crate::client::pins::{Declaration, Fingerprint};
 use crate::client::quarantine::QuarantineReason;
-use crate::client::remote::{RemoteServer, ServerConnection};
+use crate::client::remote::{ListedPins, RemoteServer, ServerConnection};
 use crate::original;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -106,6 +106,52 @@ struct Listed<T> {
     fingerprint: Fingerprint,
 }
 
+/// The declarations of a list, as far as they could be had.
+struct ListedEntries<T> {
+    entries: Vec<Listed<T>>,
+    /// True if the rest of the list could not be had.
+    has_failed: bool,
+}
+
+/// The lists of prompts and resources of a server.
+struct CatalogLists {
+    prompts: ListedEntries<model::Prompt>,
+    resources: ListedEntries<model::Resource>,
+    templates: ListedEntries<model::ResourceTemplate>,
+}
+
+impl CatalogLists {
+    async fn request(remote: &RemoteServer) -> Self {
+        let connection = remote.current();
+        Self {
+            prompts: remote.listed(&connection).await,
+            resources: remote.listed(&connection).await,
+            templates: remote.listed(&connection).await,
+        }
+    }
+
+    /// Returns the kinds of the lists that failed.
+    fn failed_kinds(&self) -> Vec<Declaration> {
+        let mut failed = Vec::new();
+        if self.prompts.has_failed {
+            failed.push(Declaration::Prompt);
+        }
+        if self.resources.has_failed || self.templates.has_failed {
+            failed.push(Declaration::Resource);
+        }
+        failed
+    }
+
+    /// Returns the keys and fingerprints of all entries.
+    fn pinned(&self) -> Vec<(String, Fingerprint)> {
+        let mut found = Vec::new();
+        found.extend(self.prompts.entries.iter().map(Listed::pinned));
+        found.extend(self.resources.entries.iter().map(Listed::pinned));
+        found.extend(self.templates.entries.iter().map(Listed::pinned));
+        found
+    }
+}
+
 /// Maximum number of characters of a description.
 const MAX_DESCRIPTION: usize = 4_000;
 
@@ -139,28 +185,37 @@ impl RemoteServer {
             .is_some_and(|info| info.capabilities.completions.is_some())
     }
 
-    /// Returns the declarations of a kind. A list that fails ends there, as the tools of its server
-    /// are still of use.
-    async fn listed<T: Listable>(&self, connection: &ServerConnection) -> Vec<Listed<T>> {
+    /// Returns the declarations of a list. One that fails is returned as far as it was read.
+    async fn listed<T: Listable>(&self, connection: &ServerConnection) -> ListedEntries<T> {
         let has_list = match T::LIST.kind {
             Declaration::Prompt => Self::has_prompts(connection),
             _ => Self::has_resources(connection),
         };
-        let mut items = Vec::new();
+        let mut listed = ListedEntries {
+            entries: Vec::new(),
+            has_failed: false,
+        };
         if !has_list {
-            return items;
+            return listed;
         }
         let mut declared = Vec::new();
         let reader = self.reader(connection);
-        if let Err(error) = reader.pages(&T::LIST, &mut declared).await {
-            let server = self.options.name.escape_debug();
-            let error = reader.error_text(&error);
-            tracing::warn!(%server, method = T::LIST.method, error, "failed to list all that a server has");
+        match reader.pages(&T::LIST, &mut declared).await {
+            Ok(()) => {}
+            // A server with resources need not know the method for their templates.
+            Err(ListError::Failed(ServiceError::McpError(error)))
+                if error.code == ErrorCode::METHOD_NOT_FOUND => {}
+            Err(error) => {
+                let server = self.options.name.escape_debug();
+                let error = reader.error_text(&error);
+                tracing::warn!(%server, method = T::LIST.method, error, "failed to list all that a server has");
+                listed.has_failed = true;
+            }
         }
         for declared in declared {
-            items.extend(self.masked(declared));
+            listed.entries.extend(self.masked(declared));
         }
-        items
+        listed
     }
 
     /// Returns a declaration in which keys are masked. Quarantines one with a key in its name, by
@@ -184,26 +239,25 @@ impl RemoteServer {
     }
 
     /// Returns the keys and fingerprints of the prompts.
-    pub(crate) async fn pinned_prompts(
-        &self,
-        connection: &ServerConnection,
-    ) -> Vec<(String, Fingerprint)> {
+    pub(crate) async fn pinned_prompts(&self, connection: &ServerConnection) -> ListedPins {
         let prompts = self.listed::<model::Prompt>(connection).await;
-        prompts.iter().map(Listed::pinned).collect()
+        ListedPins {
+            found: prompts.entries.iter().map(Listed::pinned).collect(),
+            has_failed: prompts.has_failed,
+        }
     }
 
     /// Returns the keys and fingerprints of the resources and the templates.
-    pub(crate) async fn pinned_resources(
-        &self,
-        connection: &ServerConnection,
-    ) -> Vec<(String, Fingerprint)> {
+    pub(crate) async fn pinned_resources(&self, connection: &ServerConnection) -> ListedPins {
         let resources = self.listed::<model::Resource>(connection).await;
         let templates = self.listed::<model::ResourceTemplate>(connection).await;
-        resources
-            .iter()
-            .map(Listed::pinned)
-            .chain(templates.iter().map(Listed::pinned))
-            .collect()
+        let mut found = Vec::new();
+        found.extend(resources.entries.iter().map(Listed::pinned));
+        found.extend(templates.entries.iter().map(Listed::pinned));
+        ListedPins {
+            found,
+            has_failed: resources.has_failed || templates.has_failed,
+        }
     }
 
     /// Makes the messages of a prompt.
@@ -364,11 +418,16 @@ impl RemoteServer {
             state: &state,
         };
         let exchanged = exchange.within_limits(async {
-            let connection = self.connection().await?;
-            exchange
-                .converse(&connection, Asked::Other(&request))
-                .await?
-                .map_err(|error| self.failure(&error))
+            let mut may_send_again = true;
+            loop {
+                let connection = self.connection().await?;
+                let asked = Asked::Other(&request);
+                let answer = exchange.converse(&connection, asked).await?;
+                let was_lost = answer.as_ref().is_err_and(has_expired);
+                if !was_lost || !std::mem::take(&mut may_send_again) {
+                    return answer.map_err(|error| self.failure(&error));
+                }
+            }
         });
         // Boxed, as what asks for it would otherwise be as large.
         Box::pin(exchanged).await
@@ -486,19 +545,57 @@ impl ResourceHandler for RemoteResource {
 }
 
 impl Catalog {
-    /// Imports the prompts and resources of a server that agree with their pins.
+    /// Imports the prompts and resources of a server that agree with their pins. A list that fails
+    /// ends there, as the rest of the server is still of use.
     pub(crate) async fn import(
         remote: &Arc<RemoteServer>,
         prefix: Option<&str>,
     ) -> Result<Self, ImportError> {
-        let connection = remote.current();
-        let prompts = remote.listed::<model::Prompt>(&connection).await;
-        let resources = remote.listed::<model::Resource>(&connection).await;
-        let templates = remote.listed::<model::ResourceTemplate>(&connection).await;
-        let mut found = Vec::new();
-        found.extend(prompts.iter().map(Listed::pinned));
-        found.extend(resources.iter().map(Listed::pinned));
-        found.extend(templates.iter().map(Listed::pinned));
+        let lists = CatalogLists::request(remote).await;
+        Self::of_lists(remote, prefix, lists).await
+    }
+
+    /// Imports the prompts and resources again. Those of a list that fails stay as they are.
+    pub(crate) async fn import_again(
+        remote: &Arc<RemoteServer>,
+        prefix: Option<&str>,
+        earlier: &Self,
+    ) -> Result<Self, ImportError> {
+        let mut lists = CatalogLists::request(remote).await;
+        remote.note_changed(lists.failed_kinds());
+        let mut kept = Self::default();
+        if lists.prompts.has_failed {
+            lists.prompts.entries.clear();
+            kept.prompts.clone_from(&earlier.prompts);
+        }
+        if lists.resources.has_failed {
+            lists.resources.entries.clear();
+            kept.resources.clone_from(&earlier.resources);
+        }
+        if lists.templates.has_failed {
+            lists.templates.entries.clear();
+            kept.templates.clone_from(&earlier.templates);
+        }
+
+        let have_prompts_failed = lists.prompts.has_failed;
+        let mut catalog = Self::of_lists(remote, prefix, lists).await?;
+        if have_prompts_failed {
+            catalog.names = earlier.names.clone();
+        }
+        catalog.prompts.extend(kept.prompts);
+        catalog.resources.extend(kept.resources);
+        catalog.templates.extend(kept.templates);
+        Ok(catalog)
+    }
+
+    /// Imports the entries of lists that agree with their pins.
+    async fn of_lists(
+        remote: &Arc<RemoteServer>,
+        prefix: Option<&str>,
+        lists: CatalogLists,
+    ) -> Result<Self, ImportError> {
+        let found = lists.pinned();
+        let prompts = lists.prompts.entries;
         let names = OfferedNames::new(
             prefix,
             prompts
@@ -524,8 +621,10 @@ impl Catalog {
                 Err(errors) => remote.quarantine_invalid(&key, QuarantineReason::Invalid(errors)),
             }
         }
-        let resources = resources.into_iter().map(DescribedResource::from);
-        let templates = templates.into_iter().map(DescribedResource::from);
+        let resources = lists.resources.entries.into_iter();
+        let resources = resources.map(DescribedResource::from);
+        let templates = lists.templates.entries.into_iter();
+        let templates = templates.map(DescribedResource::from);
         for resource in resources
             .chain(templates)
             .filter(|resource| offered.contains(&resource.key))

@@ -116,19 +116,6 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// The time in which a stream ends after its answer, so that its connection can be used again.
 const LAST_EVENT: Duration = Duration::from_millis(50);
 
-/// A call without an answer.
-pub(crate) enum DirectError {
-    /// The session has expired.
-    Expired,
-    Failed(ServiceError),
-}
-
-impl From<ServiceError> for DirectError {
-    fn from(error: ServiceError) -> Self {
-        Self::Failed(error)
-    }
-}
-
 impl DirectCalls {
     /// Makes the calls as lines.
     pub(crate) fn over_lines(&self, writer: LineWriter) {
@@ -141,6 +128,14 @@ impl DirectCalls {
         let (others, received) = channel(CAPACITY);
         _ = self.0.way.set(Way::Http(client, others));
         received
+    }
+
+    /// Returns true once the server no longer knows the session of the calls.
+    pub(crate) fn has_expired(&self) -> bool {
+        match self.0.way.get() {
+            Some(Way::Http(client, _)) => client.has_expired(),
+            _ => false,
+        }
     }
 
     /// Returns the id of a new call, and its progress token.
@@ -180,7 +175,7 @@ impl DirectCalls {
         &self,
         (id, token): (&RequestId, &ProgressToken),
         params: &CallToolRequestParams,
-    ) -> Result<ServerResult, DirectError> {
+    ) -> Result<ServerResult, ServiceError> {
         let message = Call::new(id, token, params);
         let (_waiting, answer) = self.expect(id)?;
         match self.0.way.get() {
@@ -200,23 +195,22 @@ impl DirectCalls {
                 let message = serde_json::to_vec(&message).map_err(|error| failed(error.into()))?;
                 // Boxed, as it would be the largest part of the future of a call over lines, too.
                 match Box::pin(client.post(&session, message.into())).await {
-                    Ok(Posted::Text(text, _)) => return Ok(client.read_answer(&text, id)?),
-                    Ok(Posted::Failed(error)) => return Err(ServiceError::McpError(error).into()),
+                    Ok(Posted::Text(text, _)) => return client.read_answer(&text, id),
+                    Ok(Posted::Failed(error)) => return Err(ServiceError::McpError(error)),
                     Ok(Posted::Events(events, _)) => {
                         // Boxed, as most servers of this project answer without a stream.
                         Box::pin(self.follow(events, (client, &session), others, id)).await?;
                     }
                     // The answer comes in the stream of the session.
                     Ok(Posted::Accepted) => {}
-                    Ok(Posted::Refused(..)) => return Err(ServiceError::UnexpectedResponse.into()),
-                    Err(StreamableHttpError::SessionExpired) => return Err(DirectError::Expired),
-                    Err(error) => return Err(failed(error).into()),
+                    Ok(Posted::Refused(..)) => return Err(ServiceError::UnexpectedResponse),
+                    Err(error) => return Err(failed(error)),
                 }
             }
-            None => return Err(ServiceError::TransportClosed.into()),
+            None => return Err(ServiceError::TransportClosed),
         }
         let answer = answer.await.map_err(|_| ServiceError::TransportClosed)?;
-        Ok(result(answer)?)
+        result(answer)
     }
 
     /// Lets a call wait for its answer, until the first value is dropped.
@@ -301,6 +295,8 @@ impl DirectCalls {
                     tracing::debug!(%error, "failed to request the stream of a call again");
                     stream::empty().boxed()
                 }
+                // The call has begun, whatever the server knows of the session now.
+                Err(StreamableHttpError::SessionExpired) => break,
                 Err(error) => return Err(failed(error)),
             };
         }

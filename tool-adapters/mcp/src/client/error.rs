@@ -176,6 +176,14 @@ pub(crate) fn http_status(error: &ServiceError) -> Option<u16> {
     }
 }
 
+/// Returns true if a request has not begun, as the server does not know its session any more.
+pub(crate) fn has_expired(error: &ServiceError) -> bool {
+    let ServiceError::TransportSend(error) = error else {
+        return false;
+    };
+    matches!(error.error.downcast_ref(), Some(HttpError::SessionExpired))
+}
+
 /// Returns the text of an error, without rmcp's names of types.
 pub(crate) fn describe(error: &ServiceError) -> String {
     match error {

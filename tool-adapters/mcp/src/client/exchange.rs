@@ -2,7 +2,6 @@
 //! becomes updates of the run, and requests, which the run answers.
 
 use crate::client::budget::Spending;
-use crate::client::direct::DirectError;
 use crate::client::options::{AskedRun, is_stateless};
 use crate::client::remote::{RemoteServer, ServerConnection};
 use crate::client::requests;
@@ -267,7 +266,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Makes a call without rmcp. If the session has expired, rmcp opens another and makes it.
+    /// Makes a call without rmcp.
     async fn call(
         &self,
         connection: &ServerConnection,
@@ -283,13 +282,6 @@ impl Exchange<'_> {
             .attend(route, pin!(calls.call((&id, &token), params)))
             .await;
         cancel.disarm();
-        let answer = match answer {
-            Ok(result) => Ok(result),
-            Err(DirectError::Failed(error)) => Err(error),
-            Err(DirectError::Expired) => {
-                return Box::pin(self.send(connection, Asked::Call(params).to_request())).await;
-            }
-        };
         connection.note_answer(&answer);
         answer
     }

@@ -33,6 +33,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio_util::bytes::Bytes;
 use tool_adapters_http::base_url::is_local;
 use tracing::Dispatch;
@@ -45,6 +46,8 @@ pub(crate) struct AuthorizedClient {
     plain: Option<PlainClient>,
     url: Url,
     session: Arc<Mutex<Arc<SessionHeaders>>>,
+    /// True once the server no longer knows the session.
+    has_expired: Arc<AtomicBool>,
     credentials: Arc<Credentials>,
     reader: MessageReader,
     routes: CallRoutes,
@@ -124,6 +127,7 @@ impl AuthorizedClient {
             plain,
             url: url.clone(),
             session: Arc::default(),
+            has_expired: Arc::default(),
             credentials,
             reader: MessageReader::over_http(tasks),
             routes,
@@ -133,6 +137,11 @@ impl AuthorizedClient {
     /// Returns the session that rmcp has opened last.
     pub(crate) fn session(&self) -> Arc<SessionHeaders> {
         Arc::clone(&self.session.lock())
+    }
+
+    /// Returns true once the server no longer knows the session.
+    pub(crate) fn has_expired(&self) -> bool {
+        self.has_expired.load(Ordering::Relaxed)
     }
 
     /// Makes a call in a session.
@@ -199,6 +208,9 @@ impl AuthorizedClient {
             Err(error) => Err(error),
         };
         let answer = answer.map_err(|error| self.masked(error));
+        if let Err(StreamableHttpError::SessionExpired) = answer {
+            self.has_expired.store(true, Ordering::Relaxed);
+        }
         #[cfg(feature = "auth")]
         if let (Err(error), Sent::Call) = (&answer, sent)
             && self.credentials.oauth.is_some()

@@ -7,7 +7,7 @@ use crate::client::catalog::Catalog;
 use crate::client::changes::ServerChanges;
 use crate::client::credentials::{Credentials, parse_url};
 use crate::client::declared::Declared;
-use crate::client::error::{ImportError, describe, http_status};
+use crate::client::error::{ImportError, describe, has_expired, http_status};
 use crate::client::exchange::{Asked, Exchange, RunState};
 use crate::client::names::{self, KEY};
 use crate::client::offered_names::OfferedNames;
@@ -526,7 +526,7 @@ impl McpClient {
         let credentials = Arc::clone(&self.options.credentials);
         let connected = RemoteServer::connect(self.address, self.options).await;
         let (remote, declared) = connected.map_err(|error| credentials.login_error(error))?;
-        self.offer.toolset(remote, declared).await
+        self.offer.toolset(remote, declared, None).await
     }
 }
 
@@ -559,11 +559,13 @@ impl Offer {
         })
     }
 
-    /// Makes the toolset of a server with these tools.
+    /// Makes the toolset of a server with these tools. `earlier` has the prompts and resources of
+    /// the last import.
     async fn toolset(
         self,
         remote: Arc<RemoteServer>,
         declared: Vec<DeclaredTool>,
+        earlier: Option<&Catalog>,
     ) -> Result<ImportedToolset, ImportError> {
         let prefix = self.prefix.as_deref();
         let mut tools = Vec::new();
@@ -576,10 +578,10 @@ impl Offer {
                     .quarantine_invalid(&declared.item.name, QuarantineReason::Invalid(errors)),
             }
         }
-        let catalog = if remote.options.tools_only {
-            Catalog::default()
-        } else {
-            Catalog::import(&remote, prefix).await?
+        let catalog = match earlier {
+            _ if remote.options.tools_only => Catalog::default(),
+            Some(earlier) => Catalog::import_again(&remote, prefix, earlier).await?,
+            None => Catalog::import(&remote, prefix).await?,
         };
         if self.resources_as_tools
             && !(catalog.resources.is_empty() && catalog.templates.is_empty())
@@ -647,7 +649,9 @@ pub struct ImportedToolset {
 
 impl ImportedToolset {
     /// Imports again what the server lists now, over the same connection, such as after it has [changed](Self::changes) its list.
-    /// Pins are checked as at the first import. The connection is closed with the last of its toolsets.
+    /// Pins are checked as at the first import. If the server does not answer a request for its
+    /// prompts or its resources, those of this toolset stay. The connection is closed with the last
+    /// of its toolsets.
     ///
     /// Sessions that are opened after [`Runtime::update_tools`](tool_core::Runtime::update_tools) get the new toolset. Open ones
     /// keep theirs until they are [renewed](tool_core::session::SessionBuilder::renewed).
@@ -680,7 +684,7 @@ impl ImportedToolset {
         let declared = self.remote.list_checked().await?;
         self.offer
             .clone()
-            .toolset(Arc::clone(&self.remote), declared)
+            .toolset(Arc::clone(&self.remote), declared, Some(&self.catalog))
             .await
     }
 
@@ -1094,8 +1098,13 @@ impl RemoteTool {
         exchange: Exchange<'_>,
     ) -> Result<ToolOutput, ToolError> {
         let mut may_send_again = self.is_idempotent;
+        let mut may_open_session = true;
         let (connection, answer) = loop {
             let (connection, answer) = Box::pin(self.send(&params, exchange)).await?;
+            let has_not_begun = answer.as_ref().is_err_and(has_expired);
+            if has_not_begun && std::mem::take(&mut may_open_session) {
+                continue;
+            }
             let is_limit = |error: &ServiceError| http_status(error) == Some(TOO_MANY_REQUESTS);
             let may_repeat =
                 |error: &ServiceError| is_lost(error) && !is_limit(error) && !self.is_sent_once();
@@ -1174,6 +1183,11 @@ impl RemoteTool {
             error if http_status(&error) == Some(TOO_MANY_REQUESTS) => {
                 return ToolError::transient(
                     "the tool's server takes no more calls for now (HTTP 429)",
+                );
+            }
+            error if has_expired(&error) => {
+                return ToolError::transient(
+                    "the tool's server does not know its session; the call did not begin",
                 );
             }
             error if is_lost(&error) => {

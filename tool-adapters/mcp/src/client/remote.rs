@@ -2,7 +2,7 @@
 
 use crate::client::address::{RunningClient, ServerAddress};
 use crate::client::budget::ServerSpending;
-use crate::client::changes::{ChangeSender, ChangedLists};
+use crate::client::changes::{ChangeSender, ChangedLists, ServerChange};
 use crate::client::declared::Declared;
 use crate::client::direct::DirectCalls;
 use crate::client::error::{ImportError, describe};
@@ -25,9 +25,10 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::{Instant, sleep_until, timeout};
 use tool_core::call::LogLevel;
-use tool_core::{CancellationToken, ToolError, time};
+use tool_core::{CancellationToken, ToolError, time, trace};
 
 /// The parts of a connected server that its connections share.
 pub(crate) struct RemoteParts {
@@ -42,10 +43,12 @@ pub(crate) struct RemoteParts {
 /// A connected server.
 pub(crate) struct RemoteServer {
     parts: RemoteParts,
+    /// This server, for the task that makes its connection again.
+    own: Weak<Self>,
     /// OpenTelemetry's name of the transport, if it is known.
     pub(crate) transport: Option<&'static str>,
     current: Mutex<Arc<ServerConnection>>,
-    launcher: tokio::sync::Mutex<Launcher>,
+    launcher: Arc<tokio::sync::Mutex<Launcher>>,
     closed: CancellationToken,
     /// The toolsets that use the connection.
     pub(crate) users: AtomicUsize,
@@ -66,6 +69,13 @@ impl Deref for RemoteServer {
 
 /// A tool as its server declares it.
 pub(crate) type DeclaredTool = Declared<Tool>;
+
+/// The keys and fingerprints of a list, as far as it could be had.
+pub(crate) struct ListedPins {
+    pub(crate) found: Vec<(String, Fingerprint)>,
+    /// True if the rest of the list could not be had.
+    pub(crate) has_failed: bool,
+}
 
 /// One connection to a server. It is replaced once it is lost.
 pub(crate) struct ServerConnection {
@@ -164,6 +174,7 @@ impl ServerConnection {
     pub(crate) fn is_lost(&self) -> bool {
         // rmcp closes the peer only once the process has ended, and it is known before that.
         self.peer.is_transport_closed()
+            || self.calls.has_expired()
             || self.process.as_ref().is_some_and(ServerProcess::is_ending)
     }
 
@@ -217,11 +228,12 @@ impl RemoteServer {
             connected: Instant::now(),
         };
         let changed = Arc::clone(&parts.changed);
-        let remote = Arc::new(Self {
+        let remote = Arc::new_cyclic(|own| Self {
             parts,
+            own: Weak::clone(own),
             transport,
             current: Mutex::new(Arc::clone(&connection)),
-            launcher: tokio::sync::Mutex::new(launcher),
+            launcher: Arc::new(tokio::sync::Mutex::new(launcher)),
             closed: CancellationToken::new(),
             users: AtomicUsize::new(0),
             imported: Mutex::default(),
@@ -261,13 +273,33 @@ impl RemoteServer {
         }
         tokio::select! {
             // Boxed, as nearly no call needs it.
-            connection = Box::pin(self.repair()) => connection,
+            connection = Box::pin(self.repaired()) => connection,
             () = self.closed.cancelled() => Ok(current),
         }
     }
 
-    async fn repair(&self) -> Result<Arc<ServerConnection>, ToolError> {
-        let mut launcher = self.launcher.lock().await;
+    /// Makes a lost connection again, in a task. A call whose time is over does not end it: the
+    /// next one finds the connection. Calls wait for each other's repair.
+    async fn repaired(&self) -> Result<Arc<ServerConnection>, ToolError> {
+        let launcher = Arc::clone(&self.launcher).lock_owned().await;
+        let Some(remote) = self.own.upgrade() else {
+            return Ok(self.current());
+        };
+        let repair = trace::in_current_span(async move {
+            let closed = remote.closed.clone();
+            let repaired = closed.run_until_cancelled(remote.repair(launcher)).await;
+            repaired.unwrap_or_else(|| Ok(remote.current()))
+        });
+        tokio::spawn(repair).await.unwrap_or_else(|_| {
+            let problem = "the tool's server has ended, and its start was broken off";
+            Err(ToolError::transient(problem))
+        })
+    }
+
+    async fn repair(
+        &self,
+        mut launcher: OwnedMutexGuard<Launcher>,
+    ) -> Result<Arc<ServerConnection>, ToolError> {
         let lost = self.current();
         if !lost.is_lost() || !launcher.address.can_reconnect() {
             return Ok(lost);
@@ -285,12 +317,7 @@ impl RemoteServer {
         tracing::warn!(%server, status, lines, attempt = launcher.repairs, "connecting again to a server that was lost");
         let repaired = async {
             let connection = ServerConnection::new(&mut launcher.address, &self.parts).await?;
-            self.check_again(&connection, &self.imported_kinds())
-                .await?;
-            let renewed = self.subscriptions.renew(&connection.peer, &self.changes);
-            timeout(self.options.timeout, renewed)
-                .await
-                .map_err(|_| ImportError::Timeout)?;
+            self.check_imported(&connection).await?;
             Ok::<_, ImportError>(connection)
         };
         let connection = repaired.await.map_err(|error| {
@@ -298,6 +325,9 @@ impl RemoteServer {
             ToolError::transient("the tool's server has ended, and could not be started again")
         })?;
         *self.current.lock() = Arc::clone(&connection);
+        self.changes.send(ServerChange::Missed);
+        self.subscriptions
+            .renew(&connection.peer, &self.changes, self.options.timeout);
         Ok(connection)
     }
 
@@ -499,8 +529,13 @@ impl RemoteServer {
             .connection()
             .await
             .map_err(|error| ImportError::Protocol(error.message().into()))?;
-        let listed = self.list(&connection).await?;
-        self.check(listed).await
+        let mut listed = self.list(&connection).await;
+        if listed.is_err()
+            && let Some(next) = self.after_expiry(&connection).await
+        {
+            listed = self.list(&next).await;
+        }
+        self.check(listed?).await
     }
 
     /// Requests the lists again and quarantines what changed.
@@ -509,7 +544,43 @@ impl RemoteServer {
             .connection()
             .await
             .map_err(|error| ImportError::Protocol(error.message().into()))?;
-        self.check_again(&connection, &self.imported_kinds()).await
+        let checked = self.check_imported(&connection).await;
+        if checked.is_err()
+            && let Some(next) = self.after_expiry(&connection).await
+        {
+            return self.check_imported(&next).await;
+        }
+        checked
+    }
+
+    /// Returns the next connection after one over which a request failed, if it failed because its
+    /// session has expired.
+    async fn after_expiry(&self, connection: &ServerConnection) -> Option<Arc<ServerConnection>> {
+        if !connection.calls.has_expired() {
+            return None;
+        }
+        self.connection().await.ok()
+    }
+
+    /// Checks the lists of which something was imported. One that fails, other than that of the
+    /// tools, is requested again later.
+    async fn check_imported(&self, connection: &ServerConnection) -> Result<(), ImportError> {
+        let kinds = self.imported_kinds();
+        let checked = self.check_again(connection, &kinds).await?;
+        self.note_unchecked(&kinds, &checked);
+        Ok(())
+    }
+
+    fn note_unchecked(&self, kinds: &[Declaration], checked: &[Declaration]) {
+        let unchecked = kinds.iter().filter(|kind| !checked.contains(kind));
+        self.note_changed(unchecked.copied());
+    }
+
+    /// Notes that lists have to be requested again.
+    pub(crate) fn note_changed(&self, kinds: impl IntoIterator<Item = Declaration>) {
+        for kind in kinds {
+            self.changed.note(kind);
+        }
     }
 
     /// Returns the keys and fingerprints of a list.
@@ -517,13 +588,17 @@ impl RemoteServer {
         &self,
         connection: &ServerConnection,
         kind: Declaration,
-    ) -> Result<Vec<(String, Fingerprint)>, ImportError> {
+    ) -> Result<ListedPins, ImportError> {
         Ok(match kind {
             Declaration::Tool => {
                 let listed = self.list(connection).await?.into_iter();
-                listed
+                let found = listed
                     .map(|(tool, fingerprint)| (tool.item.name.to_string(), fingerprint))
-                    .collect()
+                    .collect();
+                ListedPins {
+                    found,
+                    has_failed: false,
+                }
             }
             Declaration::Prompt => self.pinned_prompts(connection).await,
             Declaration::Resource => self.pinned_resources(connection).await,
@@ -531,52 +606,79 @@ impl RemoteServer {
     }
 
     /// Quarantines what changed or is gone of these kinds, and offers again what was removed and is
-    /// listed as before.
+    /// listed as before. Fails if the tools cannot be had. Returns the kinds whose lists were read
+    /// to their end: no other list tells what is gone.
     async fn check_again(
         &self,
         connection: &ServerConnection,
         kinds: &[Declaration],
-    ) -> Result<(), ImportError> {
+    ) -> Result<Vec<Declaration>, ImportError> {
+        let mut checked = Vec::new();
         for kind in kinds {
             let listed = self.list_again(connection, *kind).await?;
-            let imported = self.imported.lock().clone();
-            let keys = listed.iter().map(|(key, _)| &**key).collect::<HashSet<_>>();
-            let own = imported
-                .iter()
-                .filter(|(_, fingerprint)| fingerprint.kind() == *kind);
-            for (key, _) in own.filter(|(key, _)| !keys.contains(&***key)) {
-                self.quarantine(key, QuarantineReason::Removed);
+            if !listed.has_failed {
+                self.quarantine_removed(*kind, &listed);
+                checked.push(*kind);
             }
-            self.quarantine.forget_new(*kind, &keys);
-            for (key, fingerprint) in &listed {
-                match imported.get(key) {
-                    Some(known) if known == fingerprint => self.quarantine.restore(key),
-                    Some(known) => {
-                        self.quarantine(
-                            key,
-                            QuarantineReason::Changed(fingerprint.changed_members(known)),
-                        );
-                    }
-                    None if self.quarantine.get(key).is_some() => {}
-                    None => self.quarantine_new(key, *kind, QuarantineReason::Added),
-                }
-            }
+            self.compare(*kind, &listed);
         }
         self.quarantine.end_check(&self.options.name);
-        Ok(())
+        Ok(checked)
+    }
+
+    /// Quarantines what is no longer in a list.
+    fn quarantine_removed(&self, kind: Declaration, listed: &ListedPins) {
+        let imported = self.imported.lock().clone();
+        let keys = listed.found.iter().map(|(key, _)| &**key);
+        let keys = keys.collect::<HashSet<_>>();
+        let own = imported
+            .iter()
+            .filter(|(_, fingerprint)| fingerprint.kind() == kind);
+        for (key, _) in own.filter(|(key, _)| !keys.contains(&***key)) {
+            self.quarantine(key, QuarantineReason::Removed);
+        }
+        self.quarantine.forget_new(kind, &keys);
+    }
+
+    /// Quarantines what has changed in a list, or was added to it.
+    fn compare(&self, kind: Declaration, listed: &ListedPins) {
+        let imported = self.imported.lock().clone();
+        for (key, fingerprint) in &listed.found {
+            match imported.get(key) {
+                Some(known) if known == fingerprint => self.quarantine.restore(key),
+                Some(known) => {
+                    let changed = fingerprint.changed_members(known);
+                    self.quarantine(key, QuarantineReason::Changed(changed));
+                }
+                None if self.quarantine.get(key).is_some() => {}
+                None => self.quarantine_new(key, kind, QuarantineReason::Added),
+            }
+        }
     }
 
     /// Subscribes to a resource, over this connection and those after it.
     pub(crate) async fn subscribe(&self, uri: &str) -> Result<(), ToolError> {
         let connection = self.connection().await?;
-        self.in_time(self.subscriptions.add(&connection.peer, uri))
-            .await
+        let added = self.subscriptions.add(&connection.peer, uri);
+        let added = self.in_time(added).await;
+        if added.is_err()
+            && let Some(next) = self.after_expiry(&connection).await
+        {
+            let added = self.subscriptions.add(&next.peer, uri);
+            return self.in_time(added).await;
+        }
+        added
     }
 
     pub(crate) async fn unsubscribe(&self, uri: &str) -> Result<(), ToolError> {
         let connection = self.connection().await?;
-        self.in_time(self.subscriptions.remove(&connection.peer, uri))
-            .await
+        let removed = self.subscriptions.remove(&connection.peer, uri);
+        let removed = self.in_time(removed).await;
+        if removed.is_err() && connection.calls.has_expired() {
+            // The subscription has ended with its session.
+            return Ok(());
+        }
+        removed
     }
 
     async fn in_time(
@@ -623,10 +725,14 @@ async fn set_log_level(peer: &Peer<RoleClient>, level: LogLevel, options: &Remot
     }
 }
 
+/// The times in a row that lists which fail are requested again, each after a pause.
+const MAX_RETRIES: u32 = 10;
+
 /// Requests the lists again of which the server notifies that they have changed, and less and less
-/// often if it does so all the time.
+/// often if it does so all the time. A list that cannot be had is requested again.
 async fn watch(remote: Weak<RemoteServer>, changed: Arc<ChangedLists>) {
     let mut pause = Pause::new();
+    let mut retries = 0;
     changed.changed.notified().await;
     loop {
         let Some(remote) = remote.upgrade() else {
@@ -637,13 +743,22 @@ async fn watch(remote: Weak<RemoteServer>, changed: Arc<ChangedLists>) {
         let mut kinds = changed.take();
         kinds.retain(|kind| *kind == Declaration::Tool || !remote.options.tools_only);
         if let Some(connection) = connection.filter(|_| !kinds.is_empty()) {
-            match remote.check_again(&connection, &kinds).await {
-                Ok(()) => kinds
-                    .iter()
-                    .for_each(|kind| remote.changes.send((*kind).into())),
+            let checked = match remote.check_again(&connection, &kinds).await {
+                Ok(checked) => checked,
                 Err(error) => {
                     tracing::warn!(server = %remote.options.name.escape_debug(), %error, "failed to refresh the lists");
+                    Vec::new()
                 }
+            };
+            for kind in &checked {
+                remote.changes.send((*kind).into());
+            }
+            let is_whole = checked.len() == kinds.len();
+            if is_whole || retries == MAX_RETRIES {
+                retries = 0;
+            } else {
+                retries += 1;
+                remote.note_unchecked(&kinds, &checked);
             }
         }
         drop(remote);

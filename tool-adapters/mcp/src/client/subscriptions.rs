@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// The resources to which the host has subscribed.
 #[derive(Default)]
@@ -89,9 +89,28 @@ impl SubscribedResources {
         ended.map(drop).map_err(|error| describe(&error))
     }
 
-    /// Subscribes again over a new connection, and reports a change of each resource, as updates
-    /// may have been missed.
-    pub(crate) async fn renew(&self, peer: &Peer<RoleClient>, changes: &ChangeSender) {
+    /// Subscribes again over a new connection, in a task, and reports a change of each resource, as
+    /// updates may have been missed. A server that refuses one, or takes longer than `limit`, costs
+    /// only the updates of that one, or of the rest.
+    pub(crate) fn renew(
+        self: &Arc<Self>,
+        peer: &Peer<RoleClient>,
+        changes: &ChangeSender,
+        limit: Duration,
+    ) {
+        let subscriptions = Arc::clone(self);
+        let peer = peer.clone();
+        let changes = changes.clone();
+        tokio::spawn(async move {
+            let renewed = timeout(limit, subscriptions.renew_all(&peer, &changes)).await;
+            if renewed.is_err() {
+                tracing::warn!("failed to subscribe again to all resources in time");
+                changes.send(ServerChange::Missed);
+            }
+        });
+    }
+
+    async fn renew_all(&self, peer: &Peer<RoleClient>, changes: &ChangeSender) {
         for uri in self.edit(|uris| uris.clone()) {
             if !listens(peer)
                 && let Err(error) = subscribe(peer, &uri).await
@@ -100,7 +119,10 @@ impl SubscribedResources {
                     error = describe(&error).escape_debug().to_string(),
                     "failed to subscribe again to a resource"
                 );
-                return;
+                if !matches!(error, ServiceError::McpError(_)) {
+                    changes.send(ServerChange::Missed);
+                    return;
+                }
             }
             changes.send(ServerChange::Resource(uri));
         }

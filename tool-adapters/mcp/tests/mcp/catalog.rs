@@ -500,3 +500,79 @@ async fn importing_again_offers_what_was_added() {
     };
     tokio::join!(serve, used);
 }
+
+/// Answers the next request for a list with an error.
+async fn fail_list(server: &mut ScriptedServer, method: &str) {
+    server.lists.as_object_mut().expect("lists").remove(method);
+    let request = server.receive_method(method).await;
+    let error = json!({"code": -32603, "message": "overloaded"});
+    server
+        .send(json!({"jsonrpc": "2.0", "id": request["id"], "error": error}))
+        .await;
+}
+
+// T33
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_removes_nothing() {
+    for (method, notification) in [
+        ("prompts/list", "notifications/prompts/list_changed"),
+        ("resources/list", "notifications/resources/list_changed"),
+    ] {
+        let (mut server, imported) =
+            ScriptedServer::import_lists(lists("d"), |client| client).await;
+        let before = imported.quarantined();
+        server.notify(notification, json!({})).await;
+        fail_list(&mut server, method).await;
+        // The list is requested again once it was looked at.
+        server.receive_method(method).await;
+        assert_eq!(imported.quarantined(), before, "{method}");
+    }
+}
+
+// T33
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_is_requested_again() {
+    for (method, notification, change) in [
+        (
+            "tools/list",
+            "notifications/tools/list_changed",
+            ServerChange::Tools,
+        ),
+        (
+            "prompts/list",
+            "notifications/prompts/list_changed",
+            ServerChange::Prompts,
+        ),
+    ] {
+        let (mut server, imported) =
+            ScriptedServer::import_lists(lists("d"), |client| client).await;
+        let mut changes = imported.changes();
+        let listed = server.lists[method].clone();
+        server.notify(notification, json!({})).await;
+        fail_list(&mut server, method).await;
+        server.lists[method] = listed;
+        tokio::select! {
+            told = changes.next() => assert_eq!(told, Some(change)),
+            message = server.receive() => panic!("{message}"),
+        }
+    }
+}
+
+// T33
+#[tokio::test]
+async fn importing_again_keeps_the_prompts_of_a_failed_list() {
+    let (mut server, first) = ScriptedServer::import_lists(lists("d"), |client| client).await;
+    let serve = async {
+        fail_list(&mut server, "prompts/list").await;
+        loop {
+            server.receive().await;
+        }
+    };
+    tokio::select! {
+        again = first.import_again() => {
+            let again = again.expect("an import");
+            assert_eq!((again.prompts().len(), again.resources().len()), (1, 1));
+        }
+        () = serve => {}
+    }
+}

@@ -6,10 +6,11 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU16, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tool_adapters::mcp::McpClient;
+use tool_adapters::mcp::{ImportedToolset, McpClient};
 use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, ToolResponse};
 
 const TOOLS: [&str; 7] = [
@@ -19,6 +20,13 @@ const TOOLS: [&str; 7] = [
 #[derive(Default)]
 struct Peer {
     sessions: AtomicUsize,
+    /// Sessions after the first are opened once this has room.
+    may_open: Option<Semaphore>,
+    /// True once the tools have other descriptions.
+    has_changed: AtomicBool,
+    /// True once the first session is not known any more.
+    has_forgotten: AtomicBool,
+    subscribed: AtomicUsize,
     calls: AtomicUsize,
     resumed: AtomicUsize,
     /// The requests for the rest of a stream that fail, and their status.
@@ -71,18 +79,49 @@ async fn answer(State(peer): State<Arc<Peer>>, request: Request) -> Response {
     let Ok(message) = serde_json::from_slice::<Value>(&body) else {
         return StatusCode::OK.into_response();
     };
+    let session = parts.headers.get("mcp-session-id");
+    if peer.has_forgotten.load(Ordering::Relaxed) && session.is_some_and(|session| session == "s0")
+    {
+        return StatusCode::NOT_FOUND.into_response();
+    }
     let answer = |result: Value| json!({"jsonrpc": "2.0", "id": message["id"], "result": result});
     match message["method"].as_str().unwrap_or_default() {
         "initialize" => {
-            let session = format!("s{}", peer.sessions.fetch_add(1, Ordering::Relaxed));
+            let opened = peer.sessions.fetch_add(1, Ordering::Relaxed);
+            if let Some(may_open) = peer.may_open.as_ref().filter(|_| opened > 0) {
+                may_open.acquire().await.expect("open").forget();
+            }
+            let session = format!("s{opened}");
             let info = json!({"name": "peer", "version": "1"});
-            let capabilities = json!({"tools": {}});
+            let capabilities = json!({"tools": {}, "resources": {"subscribe": true}});
             let result = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info});
             ([("mcp-session-id", session)], axum::Json(answer(result))).into_response()
         }
         "tools/list" => {
-            let tool = |name| json!({"name": name, "inputSchema": {"type": "object"}});
+            let has_changed = peer.has_changed.load(Ordering::Relaxed);
+            let text = if has_changed { "Another." } else { "It." };
+            let schema = json!({"type": "object"});
+            let tool = |name| json!({"name": name, "description": text, "inputSchema": schema});
             axum::Json(answer(json!({"tools": TOOLS.map(tool)}))).into_response()
+        }
+        "resources/list" => axum::Json(answer(json!({"resources": []}))).into_response(),
+        "resources/templates/list" => {
+            axum::Json(answer(json!({"resourceTemplates": []}))).into_response()
+        }
+        "resources/read" => {
+            let contents = json!([{"uri": "a:x", "text": "x"}]);
+            axum::Json(answer(json!({"contents": contents}))).into_response()
+        }
+        "resources/subscribe" => {
+            peer.subscribed.fetch_add(1, Ordering::Relaxed);
+            let session = parts.headers["mcp-session-id"].to_str().expect("a text");
+            if message["params"]["uri"] == "a:refused" && session != "s0" {
+                let error = json!({"code": -32602, "message": "no such resource"});
+                let id = &message["id"];
+                return axum::Json(json!({"jsonrpc": "2.0", "id": id, "error": error}))
+                    .into_response();
+            }
+            axum::Json(answer(json!({}))).into_response()
         }
         "tools/call" => {
             peer.calls.fetch_add(1, Ordering::Relaxed);
@@ -127,7 +166,13 @@ fn answer_call(peer: &Peer, message: &Value, session: &str) -> Response {
 }
 
 async fn connect() -> (Arc<Peer>, ToolContext) {
-    let peer = Arc::<Peer>::default();
+    let (peer, imported) = import(Peer::default()).await;
+    let tools = ToolContext::builder().with(imported).build();
+    (peer, tools.expect("tools"))
+}
+
+async fn import(peer: Peer) -> (Arc<Peer>, Arc<ImportedToolset>) {
+    let peer = Arc::new(peer);
     let app = axum::Router::new()
         .fallback(answer)
         .with_state(Arc::clone(&peer));
@@ -141,13 +186,12 @@ async fn connect() -> (Arc<Peer>, ToolContext) {
         .connect()
         .await
         .expect("an import");
-    (
-        peer,
-        ToolContext::builder()
-            .with(imported)
-            .build()
-            .expect("tools"),
-    )
+    (peer, Arc::new(imported))
+}
+
+fn context(imported: &Arc<ImportedToolset>) -> ToolContext {
+    let tools = ToolContext::builder().with(Arc::clone(imported)).build();
+    tools.expect("tools")
 }
 
 async fn call(tools: &ToolContext, tool: &str) -> ToolResponse {
@@ -233,6 +277,91 @@ async fn an_expired_session_is_opened_again() {
     let before = peer.calls.load(Ordering::Relaxed);
     assert_done(&call(&tools, "expired").await);
     assert_eq!(peer.calls.load(Ordering::Relaxed), before + 1);
+}
+
+// T25
+#[tokio::test]
+async fn a_new_session_is_checked_before_a_call() {
+    let (peer, tools) = connect().await;
+    peer.has_changed.store(true, Ordering::Relaxed);
+    let response = call(&tools, "expired").await;
+    assert!(
+        response
+            .error()
+            .is_some_and(|error| error.message.contains("has changed")),
+        "{response:?}"
+    );
+    assert_eq!(peer.calls.load(Ordering::Relaxed), 1, "in the old session");
+}
+
+/// Imports from a server that has lost its session since.
+async fn import_and_forget() -> (Arc<Peer>, Arc<ImportedToolset>) {
+    let (peer, imported) = import(Peer::default()).await;
+    peer.has_forgotten.store(true, Ordering::Relaxed);
+    (peer, imported)
+}
+
+// T34
+#[tokio::test]
+async fn a_subscription_without_its_session_is_made_in_another() {
+    let (peer, imported) = import_and_forget().await;
+    imported.subscribe("a:x").await.expect("a subscription");
+    assert_eq!(peer.subscribed.load(Ordering::Relaxed), 1);
+}
+
+// T34
+#[tokio::test]
+async fn a_list_without_its_session_is_requested_in_another() {
+    let (peer, imported) = import_and_forget().await;
+    imported.refresh().await.expect("a list");
+    assert_eq!(peer.sessions.load(Ordering::Relaxed), 2);
+}
+
+// T34
+#[tokio::test]
+async fn a_resource_without_its_session_is_read_in_another() {
+    let (_peer, imported) = import_and_forget().await;
+    let contents = imported.read_resource("a:x").await.expect("contents");
+    assert_eq!(contents[0].as_text(), Some("x"));
+}
+
+#[tokio::test]
+async fn a_new_session_renews_its_subscriptions() {
+    let (peer, imported) = import(Peer::default()).await;
+    imported.subscribe("a:x").await.expect("a subscription");
+    assert_done(&call(&context(&imported), "expired").await);
+    super::support::until(async || peer.subscribed.load(Ordering::Relaxed) == 2).await;
+}
+
+#[tokio::test]
+async fn a_refused_subscription_costs_no_other_one() {
+    let (peer, imported) = import(Peer::default()).await;
+    for uri in ["a:1", "a:refused", "a:z"] {
+        imported.subscribe(uri).await.expect("a subscription");
+    }
+    assert_eq!(peer.subscribed.load(Ordering::Relaxed), 3);
+    assert_done(&call(&context(&imported), "expired").await);
+    super::support::until(async || peer.subscribed.load(Ordering::Relaxed) == 6).await;
+}
+
+// T25
+#[tokio::test]
+async fn a_new_connection_outlives_the_call_that_began_it() {
+    let peer = Peer {
+        may_open: Some(Semaphore::new(0)),
+        ..Peer::default()
+    };
+    let (peer, imported) = import(peer).await;
+    let tools = Arc::new(context(&imported));
+    let own = Arc::clone(&tools);
+    let given_up = tokio::spawn(async move { call(&own, "expired").await });
+    super::support::until(async || peer.sessions.load(Ordering::Relaxed) == 2).await;
+    given_up.abort();
+    _ = given_up.await;
+
+    peer.may_open.as_ref().expect("a limit").add_permits(10);
+    assert_done(&call(&tools, "plain").await);
+    assert_eq!(peer.sessions.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]
