@@ -305,7 +305,7 @@ impl DirectCalls {
 }
 
 /// Returns the id of the request that a message answers.
-fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
+pub(crate) fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     match message {
         ServerJsonRpcMessage::Response(response) => Some(&response.id),
         ServerJsonRpcMessage::Error(error) => error.id.as_ref(),

@@ -2,11 +2,12 @@
 //! becomes updates of the run, and requests, which the run answers.
 
 use crate::client::budget::Spending;
+use crate::client::error::has_expired;
 use crate::client::options::{AskedRun, is_stateless};
 use crate::client::remote::{RemoteServer, ServerConnection};
 use crate::client::requests;
 use crate::client::routes::{CallMessage, CallRoute, RelayedRequest};
-use crate::client::tasks;
+use crate::client::tasks::{self, RunningTask};
 use crate::send_on_drop::SendOnDrop;
 use futures_util::StreamExt;
 use futures_util::future::{BoxFuture, OptionFuture};
@@ -229,29 +230,32 @@ impl Exchange<'_> {
         params: &CallToolRequestParams,
     ) -> Result<ServerResult, ServiceError> {
         let options = &self.remote.options;
-        let begin = tasks::begin(&connection.peer, params, self.task_time());
-        let mut task = match self.attend(connection.routes.enter(), pin!(begin)).await? {
+        let mut route = connection.routes.enter();
+        let begin = Box::new(tasks::begin(params, self.task_time())?);
+        let begun = self.send_on(&connection, &route, begin).await?;
+        let mut task = match RunningTask::new(begun)? {
             Ok(task) => task,
             Err(answer) => return Ok(answer),
         };
         let report = |message: &str| self.report_status(message);
         let mut resumed = 0;
         loop {
-            let route = connection.routes.enter();
             route.set_task(&task.id);
-            let finish = task.finish(&connection.peer, options.rights.any(), report);
-            let error = match self.attend(route, pin!(finish)).await {
+            let may_ask = options.rights.any();
+            let finish = task.finish(&connection.peer, &route, may_ask, report);
+            let error = match self.attend(&route, pin!(finish)).await {
                 Err(error) if tasks::is_lost(&error) && resumed < MAX_RESUMED => error,
                 answer => {
                     connection.note_answer(&answer);
-                    return answer;
+                    return answer.map_err(of_begun_task);
                 }
             };
             resumed += 1;
             connection = match self.remote.connection().await {
                 Ok(next) if !Arc::ptr_eq(&next, &connection) => next,
-                _ => return Err(error),
+                _ => return Err(of_begun_task(error)),
             };
+            route = connection.routes.enter();
         }
     }
 
@@ -279,7 +283,7 @@ impl Exchange<'_> {
         self.set_attributes(&connection.peer, &id, "tools/call");
         let mut cancel = cancel_on_drop(&connection.peer, &id);
         let answer = self
-            .attend(route, pin!(calls.call((&id, &token), params)))
+            .attend(&route, pin!(calls.call((&id, &token), params)))
             .await;
         cancel.disarm();
         connection.note_answer(&answer);
@@ -293,8 +297,17 @@ impl Exchange<'_> {
         connection: &ServerConnection,
         request: Box<ClientRequest>,
     ) -> Result<ServerResult, ServiceError> {
-        let peer = &connection.peer;
         let route = connection.routes.enter();
+        self.send_on(connection, &route, request).await
+    }
+
+    async fn send_on(
+        &self,
+        connection: &ServerConnection,
+        route: &CallRoute,
+        request: Box<ClientRequest>,
+    ) -> Result<ServerResult, ServiceError> {
+        let peer = &connection.peer;
         let method = request.method().to_owned();
         let sent = peer
             .send_request_with_option(*request, PeerRequestOptions::no_options())
@@ -328,7 +341,7 @@ impl Exchange<'_> {
     /// Waits for an answer, and handles the messages of the server that belong to the run.
     async fn attend<T>(
         &self,
-        route: CallRoute,
+        route: &CallRoute,
         mut answer: Pin<&mut impl Future<Output = T>>,
     ) -> T {
         let mut answering = None::<FuturesUnordered<_>>;
@@ -344,6 +357,7 @@ impl Exchange<'_> {
                 answer = &mut answer => break answer,
             }
         };
+        route.set_answered();
         while let Some(message) = route.try_next() {
             self.report(message);
         }
@@ -410,6 +424,15 @@ impl Exchange<'_> {
             None => self.ctx.update(message),
         }
     }
+}
+
+/// Returns the error of a task that has begun. Its call is not made again, unlike one that did not
+/// begin because its session had expired.
+fn of_begun_task(error: ServiceError) -> ServiceError {
+    if has_expired(&error) {
+        return ServiceError::TransportClosed;
+    }
+    error
 }
 
 /// Sets the input and the state with which a request is repeated.

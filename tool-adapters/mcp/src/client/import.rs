@@ -352,7 +352,7 @@ impl McpClient {
     /// protocol, and the user should decline.
     ///
     /// A request that does not tell to which of several calls in flight it belongs is refused. Over
-    /// HTTP it does.
+    /// HTTP it does. A call that was given up counts until its answer comes, for 30 s at most.
     ///
     /// ```no_run
     /// use std::process::Command;

@@ -6,8 +6,8 @@
 use crate::client::answer::{MAX_MESSAGE, failure, too_long};
 use crate::client::direct::DirectCalls;
 use crate::client::message::{MessageReader, ReadError};
-use crate::client::notices::RateLimit;
 use crate::client::process::ServerProcess;
+use crate::client::rate_limit::RateLimit;
 use crate::client::tasks::TaskTools;
 use crate::lines::{IdScanner, Input, Line, LineReader, LineWriter, MessageId, Output, read_lines};
 use futures_util::StreamExt;

@@ -15,7 +15,7 @@
 //! - `changes`: changes of lists and resources; `subscriptions`: the resources whose changes are
 //!   wanted
 //! - `remote`: a connected server and the check of its list; `lists`: its lists, page by page;
-//!   `notices`: its notifications
+//!   `notices`: its notifications; `rate_limit`: the rate of them
 //! - `quarantine`: refused tools; `offered_names`: the names under which tools are offered
 //! - `options`: the client's options; `rights`: the requests that the host allows
 //! - `pins`: the fingerprints of declarations at their first use
@@ -46,6 +46,7 @@ mod pins;
 mod plain_client;
 mod process;
 mod quarantine;
+mod rate_limit;
 mod remote;
 mod requests;
 mod resource_tools;

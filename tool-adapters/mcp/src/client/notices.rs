@@ -2,9 +2,10 @@
 //! the requests that they cause, and the lines that they log are bounded.
 
 use crate::client::changes::{ChangeSender, ChangedLists, ServerChange};
-use crate::client::direct::DirectCalls;
+use crate::client::direct::{self, DirectCalls};
 use crate::client::options::RemoteOptions;
 use crate::client::pins::Declaration;
+use crate::client::rate_limit::RateLimit;
 use crate::client::rights::{self, ROOTS};
 use crate::client::routes::{CallRoutes, RelayedRequest, ServerLog};
 use crate::client::tasks::TaskTools;
@@ -78,47 +79,22 @@ impl Drop for ListChanges {
     }
 }
 
-/// The notifications that are handled in a [`WINDOW`], the requests, and the answers that may wait
-/// for a server to read them.
-const MAX_NOTICES: u32 = 100;
+/// The requests that calls may work on at the same time.
+const MAX_RELAYED: usize = 100;
+
+/// The requests beyond the limit that are refused in the time of a [`RateLimit`]. Further ones are
+/// dropped.
+const MAX_REFUSED: u32 = 800;
+
+/// The answers that may wait for a server to read them.
+const MAX_WAITING: usize = 1_000;
 
 const MAX_ID: usize = 100;
 
 /// Maximum number of bytes of the URI of a resource.
 pub(crate) const MAX_URI: usize = 2_000;
 
-const WINDOW: Duration = Duration::from_secs(10);
-
-/// A limit of [`MAX_NOTICES`] in a [`WINDOW`].
-pub(crate) struct RateLimit {
-    what: &'static str,
-    window: Instant,
-    passed: u32,
-}
-
-impl RateLimit {
-    pub(crate) fn new(what: &'static str) -> Self {
-        Self {
-            what,
-            window: Instant::now(),
-            passed: 0,
-        }
-    }
-
-    /// Counts a message. Returns false if it is dropped.
-    pub(crate) fn admits(&mut self) -> bool {
-        if self.window.elapsed() >= WINDOW {
-            (self.window, self.passed) = (Instant::now(), 0);
-        }
-        self.passed = self.passed.saturating_add(1);
-        if self.passed == MAX_NOTICES + 1 {
-            tracing::warn!("dropped {} of a server that sends too many", self.what);
-        }
-        self.passed <= MAX_NOTICES
-    }
-}
-
-/// A transport that drops notifications beyond [`MAX_NOTICES`], as rmcp logs each of them and
+/// A transport that drops notifications beyond a [`RateLimit`], as rmcp logs each of them and
 /// starts a task for it. It passes progress and requests to the calls to which they belong, and
 /// answers requests itself, because rmcp logs their ids as the server writes them, and the answers
 /// of users.
@@ -132,14 +108,15 @@ pub(crate) struct LimitedNotices<T> {
     routes: CallRoutes,
     options: Arc<RemoteOptions>,
     notifications: RateLimit,
-    updates: RateLimit,
     logs: RateLimit,
-    /// Notifications use up none of it, as a server takes a client for lost that does not answer
-    /// its pings.
+    /// Nothing else uses it up, as a server takes a client for lost that does not answer its pings.
+    pings: RateLimit,
     requests: RateLimit,
-    /// Answers that calls work on, and that are being sent. A task returns the answer that is to be
-    /// sent.
-    answers: JoinSet<Option<ClientJsonRpcMessage>>,
+    refusals: RateLimit,
+    /// The answers that are being sent.
+    sent: JoinSet<()>,
+    /// The answers that calls work on.
+    answers: JoinSet<ClientJsonRpcMessage>,
     /// The answers that calls work on, by the ids of the requests.
     relayed: HashMap<RequestId, AbortHandle>,
 }
@@ -159,9 +136,11 @@ impl<T> LimitedNotices<T> {
             routes: changes.routes.clone(),
             options: Arc::clone(&changes.options),
             notifications: RateLimit::new("notifications"),
-            updates: RateLimit::new("updates of progress"),
             logs: RateLimit::new("log messages"),
+            pings: RateLimit::new("pings"),
             requests: RateLimit::new("requests"),
+            refusals: RateLimit::of("requests", MAX_REFUSED),
+            sent: JoinSet::new(),
             answers: JoinSet::new(),
             relayed: HashMap::new(),
         }
@@ -209,6 +188,13 @@ impl<T> LimitedNotices<T> {
         }
     }
 
+    /// Notes the answer to a request that was given up, if it is one.
+    fn note_late_answer(&self, message: &ServerJsonRpcMessage) {
+        if let Some(id) = direct::answered(message) {
+            self.routes.note_answer(id);
+        }
+    }
+
     /// Withdraws a request that a call works on. Returns false if there is none.
     fn withdraw(&mut self, cancelled: &CancelledNotificationParam) -> bool {
         let relayed = cancelled
@@ -226,58 +212,78 @@ fn parts(request: &ServerRequest) -> (String, Value) {
     (method, request["params"].take())
 }
 
+fn refused(why: &'static str) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_REQUEST, why, None)
+}
+
 fn result(value: Value, id: RequestId) -> ClientJsonRpcMessage {
     JsonRpcMessage::response(ClientResult::CustomResult(CustomResult::new(value)), id)
 }
 
 impl<T: Transport<RoleClient>> LimitedNotices<T> {
-    /// Answers a request, or passes it to the call to which it belongs. Drops those beyond the
-    /// limit, and those with an id that is not usual.
+    /// Answers a request, or passes it to the call to which it belongs. Drops one with an id that
+    /// is not usual, and those of a server that sends far too many, or reads no answers.
     fn answer(&mut self, request: &ServerRequest, id: &RequestId) {
         let is_usual = match id {
             RequestId::Number(_) => true,
             RequestId::String(id) => id.len() <= MAX_ID && !id.contains(char::is_control),
         };
-        if !self.requests.admits() || !is_usual || self.answers.len() >= MAX_NOTICES as usize {
+        if !is_usual || self.sent.len() >= MAX_WAITING {
             return;
         }
-        let answer = if let ServerRequest::PingRequest(_) = request {
-            JsonRpcMessage::response(ClientResult::empty(()), id.clone())
+        if let ServerRequest::PingRequest(_) = request {
+            if self.pings.admits() {
+                let answer = ClientResult::empty(());
+                self.send_answer(JsonRpcMessage::response(answer, id.clone()));
+            }
+            return;
+        }
+        let answered = if self.requests.admits() {
+            self.answer_or_relay(request, id)
+        } else if self.refusals.admits() {
+            Err(refused(
+                "too many requests in a short time; ask again later",
+            ))
         } else {
-            let (method, params) = parts(request);
-            let roots = if method == ROOTS {
-                self.options.rights.list_roots()
-            } else {
-                None
-            };
-            let answered = match roots {
-                Some(roots) => Ok(roots),
-                None if self.options.rights.relays(&method) => match self.relay(method, params, id)
-                {
-                    Ok(()) => return,
-                    Err(error) => Err(error),
-                },
-                None => Err(rights::refused(&method)),
-            };
-            answered.map_or_else(
-                |error| JsonRpcMessage::error(error, Some(id.clone())),
-                |value| result(value, id.clone()),
-            )
+            return;
         };
-        self.send_answer(answer);
+        match answered {
+            Ok(None) => {}
+            Ok(Some(value)) => self.send_answer(result(value, id.clone())),
+            Err(error) => self.send_answer(JsonRpcMessage::error(error, Some(id.clone()))),
+        }
+    }
+
+    /// Returns the answer to a request, or `None` if a call works on it.
+    fn answer_or_relay(
+        &mut self,
+        request: &ServerRequest,
+        id: &RequestId,
+    ) -> Result<Option<Value>, ErrorData> {
+        let (method, params) = parts(request);
+        if method == ROOTS
+            && let Some(roots) = self.options.rights.list_roots()
+        {
+            return Ok(Some(roots));
+        }
+        if !self.options.rights.relays(&method) {
+            return Err(rights::refused(&method));
+        }
+        self.relay(method, params, id).map(|()| None)
     }
 
     fn send_answer(&mut self, answer: ClientJsonRpcMessage) {
         let sending = self.transport.send(answer);
-        self.answers.spawn(async move {
+        self.sent.spawn(async move {
             _ = sending.await;
-            None
         });
     }
 
     /// Passes a request to its call. Fails if the call is not known.
     fn relay(&mut self, method: String, params: Value, id: &RequestId) -> Result<(), ErrorData> {
-        let refused = |why: &'static str| ErrorData::new(ErrorCode::INVALID_REQUEST, why, None);
+        if self.answers.len() >= MAX_RELAYED {
+            return Err(refused("too many requests are being answered"));
+        }
         if self.relayed.contains_key(id) {
             return Err(refused("a request with this id is being answered"));
         }
@@ -295,14 +301,14 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
             .map_err(refused)?;
         let own_id = id.clone();
         let handle = self.answers.spawn(async move {
-            Some(match answered.await {
+            match answered.await {
                 Ok(Ok(value)) => result(value, own_id),
                 Ok(Err(error)) => JsonRpcMessage::error(error, Some(own_id)),
                 Err(_) => JsonRpcMessage::error(
                     refused("the call to which the request belongs has ended"),
                     Some(own_id),
                 ),
-            })
+            }
         });
         self.relayed.retain(|_, relayed| !relayed.is_finished());
         self.relayed.insert(id.clone(), handle);
@@ -313,9 +319,7 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
     fn notice(&mut self, notification: &ServerNotification) -> Notice {
         match notification {
             ServerNotification::ProgressNotification(update) => {
-                if self.updates.admits() {
-                    self.routes.progress(&update.params);
-                }
+                self.routes.progress(&update.params);
                 Notice::Handled
             }
             ServerNotification::LoggingMessageNotification(message) => {
@@ -331,9 +335,7 @@ impl<T: Transport<RoleClient>> LimitedNotices<T> {
                 if status.method == "notifications/tasks/status" =>
             {
                 let text = |name: &str| status.params.as_ref()?.get(name)?.as_str();
-                if let Some((task, message)) = text("taskId").zip(text("statusMessage"))
-                    && self.updates.admits()
-                {
+                if let Some((task, message)) = text("taskId").zip(text("statusMessage")) {
                     self.routes.status(task, message);
                 }
                 Notice::Handled
@@ -387,8 +389,9 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
         loop {
             let message = tokio::select! {
                 biased;
+                Some(_) = self.sent.join_next() => continue,
                 Some(answered) = self.answers.join_next() => {
-                    if let Ok(Some(answer)) = answered {
+                    if let Ok(answer) = answered {
                         self.send_answer(answer);
                     }
                     continue;
@@ -403,7 +406,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
                 }
                 JsonRpcMessage::Notification(sent) => self.notice(&sent.notification),
                 _ => match self.calls.take_message(message) {
-                    Some(message) => return Some(message),
+                    Some(message) => {
+                        self.note_late_answer(&message);
+                        return Some(message);
+                    }
                     None => continue,
                 },
             };
@@ -419,6 +425,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for LimitedNotices<T> {
 
     fn close(&mut self) -> impl Future<Output = Result<(), T::Error>> + Send {
         // A server that does not read its answers would keep the connection open.
+        self.sent.abort_all();
         self.answers.abort_all();
         self.transport.close()
     }

@@ -2,7 +2,7 @@
 //! error.
 
 use crate::client::credentials::Credentials;
-use crate::client::notices::RateLimit;
+use crate::client::rate_limit::RateLimit;
 use parking_lot::Mutex;
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use std::collections::VecDeque;

@@ -1,6 +1,7 @@
 //! The calls in flight on a connection, and the messages of the server that belong to them:
 //! progress, states of tasks and requests.
 
+use crate::client::rate_limit::RateLimit;
 use crate::mailbox::Mailbox;
 use foldhash::HashMap;
 use parking_lot::Mutex;
@@ -10,7 +11,9 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 use tool_core::call::LogLevel;
 use tool_core::text::truncate;
 
@@ -55,15 +58,50 @@ struct Routes {
     /// The ids of requests of the server, with those of the requests of this client in whose stream
     /// over HTTP they came.
     streams: VecDeque<(RequestId, RequestId)>,
+    /// The calls that were given up, the oldest first. The server may still work on them, and what
+    /// it asks may be for their users.
+    given_up: VecDeque<GivenUpCall>,
+}
+
+/// A call whose answer no one waits for.
+struct GivenUpCall {
+    request: RequestId,
+    since: Instant,
+}
+
+impl Routes {
+    /// Returns true if the server may still work on a call that was given up.
+    fn has_given_up(&mut self) -> bool {
+        while let Some(first) = self.given_up.front()
+            && first.since.elapsed() >= GIVEN_UP
+        {
+            self.given_up.pop_front();
+        }
+        !self.given_up.is_empty()
+    }
+
+    fn give_up(&mut self, request: RequestId) {
+        if self.given_up.len() == MAX_GIVEN_UP {
+            self.given_up.pop_front();
+        }
+        self.given_up.push_back(GivenUpCall {
+            request,
+            since: Instant::now(),
+        });
+    }
 }
 
 /// The names of a call, as far as they are known, and the messages that wait for it.
 #[derive(Default)]
 struct Route {
     messages: Mailbox<CallMessage>,
+    /// The request that is under way, or the last one.
     request: Option<RequestId>,
+    is_answered: bool,
     token: Option<ProgressToken>,
     task: Option<String>,
+    /// The rate of its updates, once there is one.
+    updates: Option<RateLimit>,
 }
 
 impl Route {
@@ -71,11 +109,28 @@ impl Route {
     fn push(&mut self, message: CallMessage) -> bool {
         self.messages.push(message, CAPACITY)
     }
+
+    /// Adds an update, unless the server sends too many.
+    fn update(&mut self, message: CallMessage) {
+        let updates = self
+            .updates
+            .get_or_insert_with(|| RateLimit::new("updates"));
+        if updates.admits() {
+            self.push(message);
+        }
+    }
 }
 
 /// The messages that may wait for a call, and those of calls that are not known yet. Further ones
 /// are dropped.
 const CAPACITY: usize = 64;
+
+/// The time for which the server may work on a call that was given up and has no answer. A server
+/// that ends such a call need not answer it.
+const GIVEN_UP: Duration = Duration::from_secs(30);
+
+/// Maximum number of calls that are known to be given up.
+const MAX_GIVEN_UP: usize = 1_000;
 
 /// Maximum number of characters of an update.
 const MAX_TEXT: usize = 800;
@@ -96,7 +151,7 @@ impl CallRoutes {
             .values_mut()
             .find(|call| call.token.as_ref() == Some(&short.progress_token))
         {
-            call.push(CallMessage::Progress(short));
+            call.update(CallMessage::Progress(short));
             return;
         }
         if routes.unclaimed.len() == CAPACITY {
@@ -113,13 +168,17 @@ impl CallRoutes {
             .values_mut()
             .find(|call| call.task.as_deref() == Some(task))
         {
-            call.push(CallMessage::Status(truncate(message, MAX_TEXT)));
+            call.update(CallMessage::Status(truncate(message, MAX_TEXT)));
         }
     }
 
-    /// Passes a log message to the only call in flight. Returns it if there is none, or several.
+    /// Passes a log message to the only call in flight. Returns it if there is none, or several, or
+    /// it may be one of a call that was given up.
     pub(crate) fn log(&self, message: ServerLog) -> Option<ServerLog> {
         let mut routes = self.0.lock();
+        if routes.has_given_up() {
+            return Some(message);
+        }
         let mut calls = routes.calls.values_mut();
         match (calls.next(), calls.next()) {
             (Some(call), None) => {
@@ -139,8 +198,15 @@ impl CallRoutes {
         routes.streams.push_back((request, stream));
     }
 
+    /// Notes that the server has answered a request, also one that was given up.
+    pub(crate) fn note_answer(&self, request: &RequestId) {
+        let mut routes = self.0.lock();
+        routes.given_up.retain(|call| call.request != *request);
+    }
+
     /// Passes a request of the server to the call to which it belongs: the one in whose stream it
-    /// came, the one whose task it names, or else the only one in flight. The progress token of a
+    /// came, the one whose task it names, or else the only one in flight. The server may still work
+    /// on a call that was given up, so none is the only one then. The progress token of a
     /// request does not name a call of this client: the server numbers its own requests.
     pub(crate) fn relay(
         &self,
@@ -153,6 +219,7 @@ impl CallRoutes {
         let stream = stream
             .and_then(|at| routes.streams.remove(at))
             .map(|(_, stream)| stream);
+        let has_given_up = routes.has_given_up();
         let only = |is_candidate: &dyn Fn(&Route) -> bool| {
             let mut candidates = routes.calls.iter().filter(|(_, call)| is_candidate(call));
             match (candidates.next(), candidates.next()) {
@@ -166,8 +233,19 @@ impl CallRoutes {
         let call = match (task, stream) {
             (Some(task), _) => only(&|call| call.task.as_deref() == Some(task)),
             // A call that is just being sent does not know its id yet.
-            (None, Some(stream)) => only(&|call| call.request.as_ref() == Some(&stream))
-                .or_else(|_| only(&|call| call.request.is_none())),
+            (None, Some(stream)) => {
+                let named = only(&|call| call.request.as_ref() == Some(&stream));
+                let is_given_up = routes.given_up.iter().any(|call| call.request == stream);
+                match named {
+                    Err(_) if !is_given_up => {
+                        only(&|call| call.request.is_none() && call.task.is_none())
+                    }
+                    named => named,
+                }
+            }
+            (None, None) if has_given_up => Err(
+                "a call was given up, and the request does not tell that it belongs to another one",
+            ),
             (None, None) => only(&|_| true),
         }?;
         let has_room = routes
@@ -209,9 +287,26 @@ impl CallRoute {
         routes.unclaimed = others;
         if let Some(call) = routes.calls.get_mut(&self.id) {
             for update in own {
-                call.push(CallMessage::Progress(update));
+                call.update(CallMessage::Progress(update));
             }
-            (call.request, call.token) = (Some(request), Some(token));
+            call.request = Some(request);
+            call.is_answered = false;
+            call.token = Some(token);
+        }
+    }
+
+    /// Sets the id of a further request for the call. Updates name the token of the first one.
+    pub(crate) fn set_further_request(&self, request: RequestId) {
+        if let Some(call) = self.routes.0.lock().calls.get_mut(&self.id) {
+            call.request = Some(request);
+            call.is_answered = false;
+        }
+    }
+
+    /// Notes that the request of the call is answered, or that none will come.
+    pub(crate) fn set_answered(&self) {
+        if let Some(call) = self.routes.0.lock().calls.get_mut(&self.id) {
+            call.is_answered = true;
         }
     }
 
@@ -238,7 +333,15 @@ impl CallRoute {
 
 impl Drop for CallRoute {
     fn drop(&mut self) {
-        self.routes.0.lock().calls.remove(&self.id);
+        let mut routes = self.routes.0.lock();
+        let Some(call) = routes.calls.remove(&self.id) else {
+            return;
+        };
+        if let Some(request) = call.request
+            && !call.is_answered
+        {
+            routes.give_up(request);
+        }
     }
 }
 
@@ -295,21 +398,21 @@ mod tests {
         }));
     }
 
+    /// Has the server make a request.
+    fn relay(routes: &CallRoutes, request: i64, task: Option<&str>) -> Result<(), &'static str> {
+        let (answer, _) = oneshot::channel();
+        let relayed = RelayedRequest {
+            method: String::new(),
+            params: Value::Null,
+            answer,
+        };
+        routes.relay(&id(request), task, relayed)
+    }
+
     #[test]
     fn a_request_belongs_to_a_call_that_is_known_for_sure() {
         let routes = CallRoutes::default();
-        let relay = |request, task| {
-            let (answer, _) = oneshot::channel();
-            routes.relay(
-                &id(request),
-                task,
-                RelayedRequest {
-                    method: String::new(),
-                    params: Value::Null,
-                    answer,
-                },
-            )
-        };
+        let relay = |request, task| relay(&routes, request, task);
         let reaches = |relayed: Result<(), &str>, call: &CallRoute| {
             relayed.is_ok() && call.try_next().is_some()
         };
@@ -328,5 +431,115 @@ mod tests {
         assert!(relay(101, None).is_err(), "a stream of no call");
         assert!(reaches(relay(100, Some("t-2")), &other));
         assert!(relay(100, Some("t-3")).is_err());
+    }
+
+    // R-Q12
+    #[test]
+    fn a_task_gets_no_request_from_the_stream_of_a_call() {
+        let routes = CallRoutes::default();
+        let task = routes.enter();
+        task.set_task("t-1");
+        routes.note_stream(id(100), id(9));
+        assert!(relay(&routes, 100, None).is_err());
+    }
+
+    // R-Q12
+    #[test]
+    fn a_request_in_the_stream_of_a_result_reaches_its_task() {
+        let routes = CallRoutes::default();
+        let task = routes.enter();
+        task.set_request(id(1), token(1));
+        task.set_task("t-1");
+        task.set_further_request(id(2));
+        let _other = routes.enter();
+        routes.note_stream(id(100), id(2));
+        assert_eq!(relay(&routes, 100, None), Ok(()));
+        assert!(task.try_next().is_some());
+    }
+
+    // R-Q12
+    #[test]
+    fn a_request_after_a_call_is_given_up_reaches_no_other() {
+        let routes = CallRoutes::default();
+        let given_up = routes.enter();
+        given_up.set_request(id(1), token(1));
+        drop(given_up);
+        let other = routes.enter();
+        other.set_request(id(2), token(2));
+        assert!(relay(&routes, 100, None).is_err_and(|why| why.starts_with("a call was given up")));
+
+        routes.note_answer(&id(1));
+        assert_eq!(relay(&routes, 100, None), Ok(()));
+    }
+
+    // R-Q12
+    #[tokio::test(start_paused = true)]
+    async fn a_call_without_an_answer_is_forgotten_in_time() {
+        let routes = CallRoutes::default();
+        let given_up = routes.enter();
+        given_up.set_request(id(1), token(1));
+        drop(given_up);
+        let _other = routes.enter();
+        assert!(relay(&routes, 100, None).is_err());
+        tokio::time::advance(GIVEN_UP).await;
+        assert_eq!(relay(&routes, 100, None), Ok(()));
+    }
+
+    // R-Q12
+    #[test]
+    fn a_stream_of_a_call_that_is_given_up_names_no_other() {
+        let routes = CallRoutes::default();
+        let given_up = routes.enter();
+        given_up.set_request(id(1), token(1));
+        drop(given_up);
+        let _just_sent = routes.enter();
+        routes.note_stream(id(100), id(1));
+        assert!(relay(&routes, 100, None).is_err());
+    }
+
+    // R-Q12
+    #[test]
+    fn an_answered_call_leaves_no_mark() {
+        let routes = CallRoutes::default();
+        let answered = routes.enter();
+        answered.set_request(id(1), token(1));
+        answered.set_answered();
+        drop(answered);
+        let _other = routes.enter();
+        assert_eq!(relay(&routes, 100, None), Ok(()));
+    }
+
+    // R-Q12
+    #[test]
+    fn a_log_message_after_a_given_up_call_reaches_no_other() {
+        let routes = CallRoutes::default();
+        let given_up = routes.enter();
+        given_up.set_request(id(1), token(1));
+        drop(given_up);
+        let other = routes.enter();
+        let message = ServerLog {
+            level: LogLevel::Info,
+            logger: String::new(),
+            data: "secret".to_owned(),
+        };
+        assert!(routes.log(message).is_some());
+        assert!(other.try_next().is_none());
+    }
+
+    #[test]
+    fn the_updates_of_each_call_are_counted() {
+        let routes = CallRoutes::default();
+        let noisy = routes.enter();
+        noisy.set_request(id(1), token(1));
+        let quiet = routes.enter();
+        quiet.set_request(id(2), token(2));
+        let mut updates = 0;
+        for _ in 0..1_000 {
+            routes.progress(&ProgressNotificationParam::new(token(1), 1.0));
+            updates += usize::from(noisy.try_next().is_some());
+        }
+        routes.progress(&ProgressNotificationParam::new(token(2), 1.0));
+        assert_eq!(updates, 100);
+        assert!(quiet.try_next().is_some());
     }
 }

@@ -1,6 +1,7 @@
 //! Tools that run as tasks, in revision 2025-11-25: the call returns the id of a task, whose state
 //! is requested until it ends, and then its result.
 
+use crate::client::routes::CallRoute;
 use crate::original;
 use crate::send_on_drop::SendOnDrop;
 use futures_util::future::BoxFuture;
@@ -76,16 +77,34 @@ fn refused(message: &'static str) -> ServiceError {
     ServiceError::McpError(ErrorData::internal_error(message, None))
 }
 
-/// Sends a request that rmcp has no type for.
+/// Returns a request that rmcp has no type for.
+fn custom(method: &str, params: Value) -> ClientRequest {
+    ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)))
+}
+
 async fn request(
     peer: &Peer<RoleClient>,
     method: &str,
     params: Value,
 ) -> Result<ServerResult, ServiceError> {
-    let request = ClientRequest::CustomRequest(CustomRequest::new(method, Some(params)));
+    let sent = peer
+        .send_request_with_option(custom(method, params), PeerRequestOptions::no_options())
+        .await?;
+    sent.await_response().await
+}
+
+/// Requests the result of a task. Over HTTP, what the server asks for the task comes in the stream
+/// of this request.
+async fn request_result(
+    peer: &Peer<RoleClient>,
+    route: &CallRoute,
+    params: Value,
+) -> Result<ServerResult, ServiceError> {
+    let request = custom("tasks/result", params);
     let sent = peer
         .send_request_with_option(request, PeerRequestOptions::no_options())
         .await?;
+    route.set_further_request(sent.id.clone());
     sent.await_response().await
 }
 
@@ -101,29 +120,30 @@ pub(crate) struct RunningTask {
     state: Value,
 }
 
-/// Calls a tool as a task. Returns an error with the result if the server answers at once.
-pub(crate) async fn begin(
-    peer: &Peer<RoleClient>,
+/// Returns the request that calls a tool as a task.
+pub(crate) fn begin(
     params: &CallToolRequestParams,
     limit: Duration,
-) -> Result<Result<RunningTask, ServerResult>, ServiceError> {
+) -> Result<ClientRequest, ServiceError> {
     let mut params = serde_json::to_value(params).map_err(|_| ServiceError::UnexpectedResponse)?;
     if let Some(params) = params.as_object_mut() {
         params.insert("task".to_owned(), json!({"ttl": whole_milliseconds(limit)}));
     }
-    let created = request(peer, "tools/call", params).await?;
-    let state = state_of(created.clone())?["task"].take();
-    match state["taskId"]
-        .as_str()
-        .filter(|id| id.len() <= MAX_ID)
-        .map(str::to_owned)
-    {
-        Some(id) => Ok(Ok(RunningTask { id, state })),
-        None => Ok(Err(created)),
-    }
+    Ok(custom("tools/call", params))
 }
 
 impl RunningTask {
+    /// Reads the task from the answer to its beginning. Returns an error with the result if the
+    /// server answers at once.
+    pub(crate) fn new(begun: ServerResult) -> Result<Result<Self, ServerResult>, ServiceError> {
+        let state = state_of(begun.clone())?["task"].take();
+        let id = state["taskId"].as_str().filter(|id| id.len() <= MAX_ID);
+        match id.map(str::to_owned) {
+            Some(id) => Ok(Ok(Self { id, state })),
+            None => Ok(Err(begun)),
+        }
+    }
+
     /// Requests the state of the task until it ends, and returns its result. `report` gets the
     /// messages of its states. A task that needs input has it asked for by requests of the server,
     /// if the host allows any (`may_ask`). Dropping the future cancels the task. After an error of
@@ -131,6 +151,7 @@ impl RunningTask {
     pub(crate) async fn finish(
         &mut self,
         peer: &Peer<RoleClient>,
+        route: &CallRoute,
         may_ask: bool,
         report: impl Fn(&str) + Send,
     ) -> Result<ServerResult, ServiceError> {
@@ -138,13 +159,13 @@ impl RunningTask {
         let mut cancel = cancel_on_drop(peer.clone(), named.clone());
         let result = loop {
             match self.state["status"].as_str() {
-                Some("completed" | "failed") => break request(peer, "tasks/result", named).await,
+                Some("completed" | "failed") => break request_result(peer, route, named).await,
                 Some("cancelled") => {
                     break Err(refused("the tool's server cancelled the task of the call"));
                 }
                 // The answer comes when the user has answered, and the task has ended.
                 Some("input_required") if may_ask => {
-                    break request(peer, "tasks/result", named).await;
+                    break request_result(peer, route, named).await;
                 }
                 Some("input_required") => {
                     return Err(refused(

@@ -697,6 +697,36 @@ async fn a_question_ends_with_its_call() {
     );
 }
 
+// R-Q12
+#[tokio::test]
+async fn a_question_after_a_given_up_call_reaches_no_other_user() {
+    let user = User::new(Answer::Accepted(json!({"branch": "main"})));
+    let (mut server, imported) = ScriptedServer::import(McpClient::allow_elicitation).await;
+    let session = session_of(imported, &user).await;
+    let given_up = call(&session, "c-1", "work");
+    let first = server.receive_method("tools/call").await;
+    given_up.abort();
+    server.receive_method("notifications/cancelled").await;
+
+    let calling = call(&session, "c-2", "work");
+    let second = server.receive_method("tools/call").await;
+    server
+        .request(json!(1), "elicitation/create", question("?"))
+        .await;
+    let refused = server.receive().await;
+    assert!(refused.get("error").is_some(), "{refused}");
+    assert!(user.asked().is_empty());
+
+    server.finish(&first, "late").await;
+    server
+        .request(json!(2), "elicitation/create", question("?"))
+        .await;
+    let answered = server.receive().await;
+    assert_eq!(answered["result"]["action"], "accept", "{answered}");
+    server.finish(&second, "done").await;
+    assert!(calling.await.expect("no panic").is_ok());
+}
+
 #[tokio::test]
 async fn questions_of_a_session_are_counted() {
     let user = User::new(Answer::Declined);
@@ -1105,6 +1135,45 @@ async fn a_dropped_call_cancels_its_task() {
         server.receive_method("tasks/cancel").await["params"]["taskId"],
         "t-1"
     );
+}
+
+#[tokio::test]
+async fn the_beginning_of_a_task_is_cancelled_with_its_call() {
+    let (mut server, imported) =
+        ScriptedServer::import(|client| client.run_as_tasks(["long"])).await;
+    let session = session(imported, |runtime| runtime).await;
+    let calling = call(&session, "c-1", "long");
+    let begun = server.receive_method("tools/call").await;
+    calling.abort();
+    let cancelled = server.receive_method("notifications/cancelled").await;
+    assert_eq!(cancelled["params"]["requestId"], begun["id"]);
+}
+
+#[tokio::test]
+async fn progress_of_a_task_becomes_updates_of_its_call() {
+    let (mut server, imported) =
+        ScriptedServer::import(|client| client.run_as_tasks(["long"])).await;
+    let updates = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&updates);
+    let session = session(imported, |runtime| runtime).await;
+    let call = ToolCall::new("c-1", "long", "{}")
+        .on_update(move |update| seen.lock().expect("no panic").push(update.message.clone()));
+    let calling = tokio::spawn(async move { session.call(call).await });
+    let begun = server.receive_method("tools/call").await;
+    let token = begun["params"]["_meta"]["progressToken"].clone();
+    assert!(!token.is_null(), "{begun}");
+    let task = json!({"taskId": "t-1", "status": "working", "pollInterval": 20});
+    server.answer(&begun, json!({"task": task})).await;
+
+    let state = server.receive_method("tasks/get").await;
+    let progress = json!({"progressToken": token, "progress": 1, "message": "half"});
+    server.notify("notifications/progress", progress).await;
+    let done = json!({"taskId": "t-1", "status": "completed"});
+    server.answer(&state, done).await;
+    let result = server.receive_method("tasks/result").await;
+    server.finish(&result, "built").await;
+    assert!(calling.await.expect("no panic").is_ok());
+    assert_eq!(*updates.lock().expect("no panic"), ["half"]);
 }
 
 #[tokio::test]

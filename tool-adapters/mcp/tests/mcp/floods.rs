@@ -310,6 +310,24 @@ async fn a_ping_after_a_thousand_notifications_is_answered() {
     );
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_ping_after_a_thousand_requests_is_answered() {
+    let other = json!({"jsonrpc": "2.0", "id": 1, "method": "other/request", "params": {}});
+    let ping = json!({"jsonrpc": "2.0", "id": "alive", "method": "ping"});
+    let answers = answers_to(format!("{other}\n").repeat(1_000) + &format!("{ping}\n")).await;
+    let alive = json!({"jsonrpc": "2.0", "id": "alive", "result": {}});
+    assert!(answers.contains(&alive), "{} answers", answers.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_beyond_the_limit_is_refused() {
+    let other = json!({"jsonrpc": "2.0", "id": 1, "method": "other/request", "params": {}});
+    let answers = answers_to(format!("{other}\n").repeat(200)).await;
+    assert_eq!(answers.len(), 200);
+    let last = &answers[199]["error"]["message"];
+    assert_eq!(last, "too many requests in a short time; ask again later");
+}
+
 #[test]
 fn requests_of_a_server_are_bounded() {
     run_alone("floods::a_hundred_thousand_requests_are_bounded");
@@ -321,7 +339,13 @@ fn requests_of_a_server_are_bounded() {
 async fn a_hundred_thousand_requests_are_bounded() {
     let (logs, _guard) = recorded(tracing::Level::INFO);
     let answers = answers_to((0..20_000).map(|at| requests(&json!(at))).collect()).await;
-    assert_eq!(answers.len(), 100, "of 100,000");
+    let refused = answers.iter().filter(|answer| {
+        answer["error"]["message"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("too many requests"))
+    });
+    assert_eq!(refused.count(), 800);
+    assert_eq!(answers.len(), 1_000, "of 100,000");
     let lines = lines_of(&logs);
     assert!(lines.len() < 20, "{lines:#?}");
 }
