@@ -92,7 +92,7 @@ pub use crate::call::mode::{Mode, Modes};
 #[doc(hidden)]
 pub use crate::call::original::{Original, OriginalPart, Shorten};
 pub use crate::call::output::{IntoToolOutput, ToolOutput};
-pub use crate::call::progress::{Progress, ProgressUpdate};
+pub use crate::call::progress::{CountedWork, Progress, ProgressUpdate};
 pub use crate::call::questions::{Answer, Question};
 pub use crate::call::raw_question::RawQuestion;
 pub use crate::call::response::{DataError, ModelResult, ResultForm, ToolResponse};

@@ -19,6 +19,18 @@ pub struct ProgressUpdate {
     pub message: String,
     /// The completed part of the work, from 0 to 1, if the tool reports it.
     pub fraction: Option<f64>,
+    /// The completed work as the tool counts it, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<CountedWork>,
+}
+
+/// Completed work in a unit of the tool, such as rows.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CountedWork {
+    /// The work that is done.
+    pub done: f64,
+    /// The whole of it, if it is known.
+    pub total: Option<f64>,
 }
 
 /// The receiver of a call's progress updates. It keeps them until [`take`](Self::take), and shows
@@ -111,19 +123,37 @@ impl Progress {
         self.push(ProgressUpdate {
             message: message.into(),
             fraction: None,
+            counted: None,
         });
     }
 
     /// Reports the completed part of the work, clamped to 0 to 1, with a message.
     pub fn fraction(&self, fraction: f64, message: impl Into<String>) {
-        let fraction = if fraction.is_nan() {
-            0.0
-        } else {
-            fraction.clamp(0.0, 1.0)
-        };
         self.push(ProgressUpdate {
             message: message.into(),
-            fraction: Some(fraction),
+            fraction: Some(clamped(fraction)),
+            counted: None,
+        });
+    }
+
+    /// Reports completed work in a unit of the tool, with a message. A client of an MCP server gets
+    /// the same figures.
+    ///
+    /// ```
+    /// use tool_core::Progress;
+    /// use tool_core::call::CountedWork;
+    ///
+    /// let progress = Progress::default();
+    /// let rows = CountedWork { done: 30.0, total: Some(40.0) };
+    /// progress.counted(rows, "30 of 40 rows");
+    /// assert_eq!(progress.take()[0].fraction, Some(0.75));
+    /// ```
+    pub fn counted(&self, counted: CountedWork, message: impl Into<String>) {
+        let total = counted.total.filter(|total| *total > 0.0);
+        self.push(ProgressUpdate {
+            message: message.into(),
+            fraction: total.map(|total| clamped(counted.done / total)),
+            counted: Some(counted),
         });
     }
 
@@ -158,6 +188,13 @@ impl Progress {
             call_listener("updates", || listener(update));
         }
     }
+}
+
+fn clamped(fraction: f64) -> f64 {
+    if fraction.is_nan() {
+        return 0.0;
+    }
+    fraction.clamp(0.0, 1.0)
 }
 
 /// Calls a listener of the host. Its panic is logged, as a listener never changes the outcome of

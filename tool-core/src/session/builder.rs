@@ -221,9 +221,9 @@ impl SessionBuilder {
         self
     }
 
-    /// Lets the model go on while a tool works: the first update of a call is its answer, and the
-    /// tool continues in the background. Its later updates and its result reach the model as notes,
-    /// in the next step or turn. Off by default, also if there is a listener.
+    /// Lets the model go on while a tool works: the first update of a call that has a text is its
+    /// answer, and the tool continues in the background. Its later updates and its result reach the
+    /// model as notes, in the next step or turn. Off by default, also if there is a listener.
     ///
     /// [`Session::reply`], the agent loop and the live loop take care of the notes. A host with another loop takes the answers by
     /// [`take_background_answers`](Session::take_background_answers); see [`BackgroundAnswer`](crate::session::BackgroundAnswer).

@@ -56,6 +56,14 @@ impl Journey {
         "gone"
     }
 
+    /// Count the steps on the way, without a word.
+    #[tool]
+    async fn march(&self, ctx: &RunContext) -> &'static str {
+        ctx.progress().fraction(0.5, "");
+        ms(10).await;
+        "there"
+    }
+
     /// Nothing to tell on the way.
     #[tool]
     async fn stay(&self) -> &'static str {
@@ -170,6 +178,14 @@ async fn call_without_updates_is_answered_by_its_result() {
     );
     ms(100).await;
     assert!(session.take_background_answers().is_empty());
+}
+
+// L24
+#[tokio::test(start_paused = true)]
+async fn update_without_a_text_is_no_answer() {
+    let session = session().await;
+    let answer = call(&session, "march", json!({})).await;
+    assert_eq!(answer.data_json(), Some(r#""there""#));
 }
 
 // L24

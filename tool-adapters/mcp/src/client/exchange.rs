@@ -23,6 +23,7 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep, sleep_until};
+use tool_core::call::CountedWork;
 use tool_core::{RunContext, ToolError, time, trace};
 
 /// A server and the run that asks it.
@@ -410,19 +411,15 @@ impl Exchange<'_> {
     }
 
     fn report_progress(&self, update: &ProgressNotificationParam) {
-        let message = self
-            .remote
-            .options
-            .credentials
-            .display(update.message.as_deref().unwrap_or_default());
-        match update.total.filter(|total| *total > 0.0) {
-            Some(total) => self
-                .ctx
-                .progress()
-                .fraction(update.progress / total, message),
-            None if message.is_empty() => {}
-            None => self.ctx.update(message),
-        }
+        let message = update.message.as_deref().unwrap_or_default();
+        let counted = CountedWork {
+            done: update.progress,
+            total: update.total,
+        };
+        let credentials = &self.remote.options.credentials;
+        self.ctx
+            .progress()
+            .counted(counted, credentials.display(message));
     }
 }
 

@@ -211,21 +211,22 @@ impl Forwarder {
         let Some(token) = self.notices.token.clone() else {
             return Ok(());
         };
-        // In percent. The protocol requires increasing values, even if the tool gives no fraction.
-        let percent = update
-            .fraction
-            .map_or(f64::MIN, |fraction| fraction * 100.0);
+        // As the tool counts, or in percent.
+        let (done, total) = match (update.counted, update.fraction) {
+            (Some(counted), _) => (counted.done, counted.total),
+            (None, Some(fraction)) => (fraction * 100.0, Some(100.0)),
+            (None, None) => (f64::MIN, None),
+        };
+        // The protocol requires increasing values, even if the tool gives none.
         let step = if self.last < 0.0 { 1.0 } else { 0.01 };
-        self.last = if percent > self.last {
-            percent
+        self.last = if done > self.last && done.is_finite() {
+            done
         } else {
             self.last + step
         };
         let mut params = ProgressNotificationParam::new(token, self.last);
         params.message = Some(update.message).filter(|message| !message.is_empty());
-        if update.fraction.is_some() {
-            params = params.with_total(100.0);
-        }
+        params.total = total.filter(|total| total.is_finite());
         self.peer.notify_progress(params).await
     }
 }

@@ -2,6 +2,7 @@
 
 use super::http::serve;
 use super::scripted::ScriptedServer;
+use super::support::LineClient;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use futures_util::{StreamExt, stream};
@@ -1174,6 +1175,59 @@ async fn progress_of_a_task_becomes_updates_of_its_call() {
     server.finish(&result, "built").await;
     assert!(calling.await.expect("no panic").is_ok());
     assert_eq!(*updates.lock().expect("no panic"), ["half"]);
+}
+
+/// Passes the progress of a server on by a server of its tools. Returns what a client of that gets.
+async fn progress_passed_on(updates: &[Value]) -> Vec<Value> {
+    let (mut upstream, imported) = ScriptedServer::import(|client| client).await;
+    let tools = ToolContext::builder()
+        .with(imported)
+        .build()
+        .expect("sound tools");
+    let server = Server::from_tools(tools).expect("a server");
+    let mut client = LineClient::initialized(&server, json!({})).await;
+    let meta = json!({"progressToken": "p"});
+    let params = json!({"name": "work", "arguments": {}, "_meta": meta});
+    client
+        .send(&json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}))
+        .await;
+    let call = upstream.receive_method("tools/call").await;
+    for update in updates {
+        let mut params = update.clone();
+        params["progressToken"] = call["params"]["_meta"]["progressToken"].clone();
+        upstream.notify("notifications/progress", params).await;
+    }
+    upstream.finish(&call, "done").await;
+
+    let mut passed_on = Vec::new();
+    loop {
+        let mut message = client.receive().await;
+        if message["method"] != "notifications/progress" {
+            return passed_on;
+        }
+        let mut params = message["params"].take();
+        let members = params.as_object_mut().expect("an object");
+        members.remove("progressToken");
+        members.remove("_meta");
+        passed_on.push(params);
+    }
+}
+
+// T36
+#[tokio::test]
+async fn progress_is_passed_on_as_the_server_counts_it() {
+    let updates = [
+        json!({"progress": 12.0, "message": "twelve rows"}),
+        json!({"progress": 20.0, "total": 40.0, "message": "half"}),
+    ];
+    assert_eq!(progress_passed_on(&updates).await, updates);
+}
+
+// T36
+#[tokio::test]
+async fn progress_without_a_text_is_passed_on() {
+    let updates = [json!({"progress": 1.0}), json!({"progress": 2.0})];
+    assert_eq!(progress_passed_on(&updates).await, updates);
 }
 
 #[tokio::test]

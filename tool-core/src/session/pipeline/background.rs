@@ -65,6 +65,10 @@ struct SentUpdates {
 
 impl UpdateRelay {
     fn update(&self, update: &ProgressUpdate) {
+        if update.message.is_empty() {
+            // It says nothing to a model.
+            return;
+        }
         let mut sent = self.sent.lock();
         if sent.answer.is_none() {
             sent.count += 1;

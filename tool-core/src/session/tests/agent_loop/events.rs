@@ -394,6 +394,7 @@ async fn large_updates_are_bounded_by_their_bytes() {
         let update = ProgressUpdate {
             message: "x".repeat(600 << 10),
             fraction: None,
+            counted: None,
         };
         for _ in 0..3 {
             call.progress().expect("listens").show(&update);
@@ -419,6 +420,7 @@ async fn an_update_after_the_result_is_left_out() {
         let update = ProgressUpdate {
             message: "late".into(),
             fraction: None,
+            counted: None,
         };
         begun.progress().expect("listens").show(&update);
         Reply::default()
