@@ -129,7 +129,8 @@ impl Server {
     }
 
     /// Sets the time after which an idle session over HTTP ends. A session with a request that is
-    /// not answered is not idle. Defaults to 30 minutes.
+    /// not answered, or whose client listens on a stream of its own, is not idle. Defaults to 30
+    /// minutes.
     pub fn idle_timeout(self, limit: Duration) -> Self {
         self.with(|settings| settings.idle_timeout = limit)
     }

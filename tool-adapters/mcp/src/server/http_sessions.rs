@@ -362,7 +362,7 @@ impl SessionManager for HttpSessions {
         &self,
         id: &SessionId,
     ) -> SessionResult<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static> {
-        Ok(events(self.session(id)?.streams.lock().resume_own(0)))
+        Ok(events(self.session(id)?.streams.lock().open_own()))
     }
 
     async fn resume(
@@ -462,7 +462,7 @@ mod tests {
     async fn a_session_without_a_handler_has_notifications() {
         let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
         let session = open_session(&sessions).await;
-        let mut own = session.streams.lock().resume_own(0);
+        let mut own = session.streams.lock().open_own();
         let changed =
             ServerNotification::ToolListChangedNotification(NotificationNoParam::default());
         session.streams.notify(changed).await;
@@ -589,6 +589,37 @@ mod tests {
         drop(call);
         session.ended.cancelled().await;
         assert!(ended.elapsed() >= idle);
+    }
+
+    // T15
+    #[tokio::test(start_paused = true)]
+    async fn notifications_do_not_keep_a_session() {
+        let idle = Duration::from_secs(60);
+        let sessions = HttpSessions::new(idle, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        for _ in 0..10 {
+            let changed =
+                ServerNotification::ToolListChangedNotification(NotificationNoParam::default());
+            session.streams.notify(changed).await;
+            sleep(idle / 4).await;
+        }
+        assert!(session.ended.is_cancelled(), "its client has vanished");
+    }
+
+    // T15
+    #[tokio::test(start_paused = true)]
+    async fn a_session_whose_client_listens_is_not_idle() {
+        let idle = Duration::from_secs(60);
+        let sessions = HttpSessions::new(idle, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let own = session.streams.lock().open_own();
+        sleep(idle * 10 + idle / 2).await;
+        assert!(!session.ended.is_cancelled());
+
+        let closed = Instant::now();
+        drop(own);
+        session.ended.cancelled().await;
+        assert!(closed.elapsed() >= idle);
     }
 
     #[tokio::test]

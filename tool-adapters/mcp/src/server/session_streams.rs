@@ -13,6 +13,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::mpsc::{OwnedPermit, Receiver, Sender, channel};
 use tokio::time::Instant;
@@ -72,9 +73,9 @@ impl SessionStreams {
     pub(crate) async fn send(&self, message: ServerJsonRpcMessage) {
         let mut reserved = None;
         loop {
-            let full = {
+            let (full, resumed) = {
                 let mut streams = self.lock();
-                streams.used = Instant::now();
+                let resumed = Arc::clone(&streams.resumed).notified_owned();
                 let Some(stream) = streams.stream_of(&message) else {
                     return;
                 };
@@ -86,25 +87,32 @@ impl SessionStreams {
                     _ => stream.sender.clone().try_reserve_owned(),
                 };
                 match place {
-                    Err(TrySendError::Full(sender)) => sender,
+                    Err(TrySendError::Full(sender)) => (sender, resumed),
                     place => {
                         let answered = answered(&message);
                         let event = stream.record(ServerSseMessage::from_message(message));
                         // Without a client the event is kept until it requests the stream again.
                         let is_sent = place.map(|place| place.send(event.into())).is_ok();
-                        // A client whose connection is half open has not got its answer, which
-                        // this process does not learn. A large one is not kept for this.
-                        if let Some(ended) = answered.and_then(|request| streams.end(&request))
-                            && !(is_sent && ended.1.is_large())
-                        {
-                            streams.keep(ended);
+                        if let Some(ended) = answered.and_then(|request| streams.end(&request)) {
+                            // Only the client's own requests keep its session: a client that has
+                            // vanished may get notifications all the time.
+                            streams.used = Instant::now();
+                            // A client whose connection is half open has not got its answer, which
+                            // this process does not learn. A large one is not kept for this.
+                            if !(is_sent && ended.1.is_large()) {
+                                streams.keep(ended);
+                            }
                         }
                         streams.trim();
                         return;
                     }
                 }
             };
-            reserved = full.reserve_owned().await.ok();
+            reserved = tokio::select! {
+                place = full.reserve_owned() => place.ok(),
+                // A connection that is half open may keep the former stream for long.
+                () = resumed => None,
+            };
         }
     }
 }
@@ -122,8 +130,12 @@ pub(crate) fn events(
 
 /// The streams of events of a session.
 pub(crate) struct Streams {
-    /// The last request of the client, or message to it.
+    /// The last request of the client, or answer to one.
     pub(crate) used: Instant,
+    /// True if the client has had the session's own stream since the last look.
+    is_heard: bool,
+    /// Notified when the client requests a stream again.
+    resumed: Arc<Notify>,
     /// The number of requests that have come.
     requests: u64,
     /// The streams of requests that are not answered, and the kept ones.
@@ -153,6 +165,8 @@ impl Streams {
         let events = Arc::default();
         Self {
             used: Instant::now(),
+            is_heard: false,
+            resumed: Arc::default(),
             requests: 0,
             of_requests: HashMap::new(),
             numbers: HashMap::new(),
@@ -195,8 +209,13 @@ impl Streams {
     }
 
     /// Returns the time at which the session was last in use, which is now while a request is not
-    /// answered.
-    pub(crate) fn last_use(&self, now: Instant) -> Instant {
+    /// answered, and while the client listens.
+    pub(crate) fn last_use(&mut self, now: Instant) -> Instant {
+        let is_listening = self.is_listening();
+        if std::mem::replace(&mut self.is_heard, is_listening) {
+            // The time at which a stream was closed is not known, so it counts from this look on.
+            self.used = now;
+        }
         let is_open = |stream: &EventStream| {
             let handler = stream.handler.as_ref();
             handler.is_some_and(|handler| !handler.0.is_closed())
@@ -206,6 +225,12 @@ impl Streams {
         } else {
             self.used
         }
+    }
+
+    /// Returns true if the client has a stream of the session itself.
+    fn is_listening(&self) -> bool {
+        let mut idle = self.idle.iter();
+        !self.own.sender.is_closed() || idle.any(|sender| !sender.is_closed())
     }
 
     /// Ends the stream of a request that its client has cancelled.
@@ -273,8 +298,13 @@ impl Streams {
     /// Resumes a stream after an event, whose id has the index of the event and the number of the
     /// stream's request.
     pub(crate) fn resume(&mut self, last_event: &str) -> Option<Receiver<Event>> {
-        match last_event.split_once('/') {
-            None => Some(self.resume_own(last_event.parse().ok()?)),
+        let events = match last_event.split_once('/') {
+            // The client has lost the stream, even if its connection seems to be open.
+            None => {
+                let last = last_event.parse().ok()?;
+                self.is_heard = true;
+                self.own.resume(last)
+            }
             Some((index, number)) => {
                 let index = index.parse().ok()?;
                 let number = number.parse().ok()?;
@@ -284,16 +314,18 @@ impl Streams {
                     // It ends with its answer.
                     stream.close();
                 }
-                Some(events)
+                events
             }
-        }
+        };
+        self.resumed.notify_waiters();
+        Some(events)
     }
 
-    /// Resumes the session's own stream, or opens one on which nothing is sent if the client has
-    /// it.
-    pub(crate) fn resume_own(&mut self, last: u64) -> Receiver<Event> {
+    /// Opens the session's own stream, or one on which nothing is sent if the client has it.
+    pub(crate) fn open_own(&mut self) -> Receiver<Event> {
+        self.is_heard = true;
         if self.own.sender.is_closed() {
-            return self.own.resume(last);
+            return self.own.resume(0);
         }
         let (sender, events) = channel(1);
         self.idle.retain(|sender| !sender.is_closed());
@@ -488,7 +520,7 @@ mod tests {
     #[tokio::test]
     async fn messages_come_on_the_stream_of_their_request() {
         let streams = opened();
-        let mut own = streams.lock().resume_own(0);
+        let mut own = streams.lock().open_own();
         let [mut first, mut second] =
             [7, 8].map(|id| streams.lock().of_request(&request(id), None));
         for message in [
@@ -511,7 +543,7 @@ mod tests {
     #[tokio::test]
     async fn a_question_of_a_request_that_has_ended_is_dropped() {
         let streams = opened();
-        let mut own = streams.lock().resume_own(0);
+        let mut own = streams.lock().open_own();
         let mut events = streams.lock().of_request(&request(7), None);
         let question = || {
             let message = json!({"jsonrpc": "2.0", "id": "q", "method": "ping"});
@@ -687,11 +719,42 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_sessions_stream_goes_on_while_the_former_seems_open() {
+        let streams = opened();
+        // The client's connection is half open: it has got the first event, and not the second.
+        let mut half_open = streams.lock().open_own();
+        streams.send(changed()).await;
+        streams.send(changed()).await;
+        let mut resumed = streams.lock().resume("1").expect("a stream");
+        streams.send(changed()).await;
+        assert_eq!(ids(&mut resumed), ["2", "3"]);
+        assert_eq!(ids(&mut half_open), ["1", "2"]);
+        assert!(half_open.is_closed());
+    }
+
+    #[tokio::test]
+    async fn a_waiting_message_leaves_a_stream_that_seems_open() {
+        let streams = opened();
+        let half_open = streams.lock().open_own();
+        let sending = streams.clone();
+        let sending = tokio::spawn(async move {
+            for _ in 1..=20 {
+                sending.send(changed()).await;
+            }
+        });
+        yield_now().await;
+        assert_eq!((half_open.len(), sending.is_finished()), (CAPACITY, false));
+        let mut resumed = streams.lock().resume("15").expect("a stream");
+        sending.await.expect("all were sent");
+        assert_eq!(ids(&mut resumed), ["16", "17", "18", "19", "20"]);
+    }
+
+    #[tokio::test]
     async fn one_stream_of_a_session_has_its_messages() {
         let streams = opened();
-        let mut own = streams.lock().resume_own(0);
+        let mut own = streams.lock().open_own();
         let mut idle = (0..50)
-            .map(|_| streams.lock().resume_own(0))
+            .map(|_| streams.lock().open_own())
             .collect::<Vec<_>>();
         streams.send(changed()).await;
         assert_eq!(
