@@ -28,8 +28,9 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{Mutex, watch};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
@@ -66,11 +67,64 @@ pub(crate) async fn serve(
 /// The time in which calls under way are answered after the end of the input.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
+/// The bytes of unwritten answers from which on nothing more is read. Less than that may wait for a
+/// client that sends all its calls before it reads an answer.
+const MAX_UNWRITTEN: usize = 16 << 20;
+
+/// The bytes that an answer takes beside its text.
+const ANSWER_OVERHEAD: usize = 1 << 10;
+
+/// The calls under way from which on they get a turn before each line is read, so that their answers
+/// are counted.
+const MANY_CALLS: usize = 64;
+
+/// The answers that wait until the client reads. Clones are the same.
+#[derive(Clone, Default)]
+struct UnwrittenAnswers(Arc<watch::Sender<usize>>);
+
+/// An answer that waits. It is counted until it is dropped.
+struct UnwrittenAnswer {
+    line: String,
+    bytes: usize,
+    of: UnwrittenAnswers,
+}
+
+impl UnwrittenAnswers {
+    fn add(&self, line: String) -> UnwrittenAnswer {
+        let bytes = line.len() + ANSWER_OVERHEAD;
+        self.0.send_modify(|all| *all += bytes);
+        UnwrittenAnswer {
+            line,
+            bytes,
+            of: self.clone(),
+        }
+    }
+
+    /// Waits while the client does not read its answers.
+    async fn room(&self) {
+        let mut bytes = self.0.subscribe();
+        _ = bytes.wait_for(|bytes| *bytes < MAX_UNWRITTEN).await;
+    }
+}
+
+impl UnwrittenAnswer {
+    async fn write(mut self, writer: &LineWriter) -> io::Result<()> {
+        writer.write(std::mem::take(&mut self.line)).await
+    }
+}
+
+impl Drop for UnwrittenAnswer {
+    fn drop(&mut self) {
+        self.of.0.send_modify(|all| *all -= self.bytes);
+    }
+}
+
 /// Messages as lines of JSON. A clone continues where the other left off.
 #[derive(Clone)]
 struct ClientLines {
     reader: Arc<Mutex<IncomingMessages>>,
     writer: LineWriter,
+    unwritten: UnwrittenAnswers,
     batches: Arc<parking_lot::Mutex<Batches>>,
     hand_over: UnboundedSender<RxJsonRpcMessage<RoleServer>>,
     /// The calls that rmcp does not see.
@@ -84,6 +138,8 @@ struct IncomingMessages {
     batch: VecDeque<ReadMessage>,
     /// The requests of calls that rmcp takes over.
     handed_over: UnboundedReceiver<RxJsonRpcMessage<RoleServer>>,
+    /// True once the calls under way have had a turn since the last line.
+    has_paused: bool,
     /// The answer to an invalid line while it is written. It is kept here because `receive` may be
     /// cancelled.
     answer: Option<Pin<Box<dyn Future<Output = io::Result<()>> + Send>>>,
@@ -153,11 +209,13 @@ impl ClientLines {
             lines,
             batch: VecDeque::new(),
             handed_over,
+            has_paused: false,
             answer: None,
         };
         Self {
             reader: Arc::new(Mutex::new(reader)),
             writer: LineWriter::new(output),
+            unwritten: UnwrittenAnswers::default(),
             batches: Arc::default(),
             hand_over,
             running: TaskTracker::new(),
@@ -180,7 +238,8 @@ impl ClientLines {
                 Ok(Some((id, answer))) => {
                     let line = transport.batches.lock().end(&id, Some(answer));
                     let Some(line) = line else { return };
-                    if let Err(error) = transport.writer.write(line).await {
+                    let line = transport.unwritten.add(line);
+                    if let Err(error) = line.write(&transport.writer).await {
                         tracing::debug!(%error, "failed to write the answer to a call");
                     }
                 }
@@ -265,9 +324,10 @@ impl Transport<RoleServer> for ClientLines {
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let writer = self.writer.clone();
         let line = self.line(&mut message);
+        let line = line.map(|line| line.map(|line| self.unwritten.add(line)));
         async move {
             match line? {
-                Some(line) => writer.write(line).await,
+                Some(line) => line.write(&writer).await,
                 None => Ok(()),
             }
         }
@@ -303,14 +363,25 @@ impl Transport<RoleServer> for ClientLines {
             }
             let line = {
                 let IncomingMessages {
-                    lines, handed_over, ..
+                    lines,
+                    handed_over,
+                    has_paused,
+                    ..
                 } = &mut *reader;
+                let next = async {
+                    if self.running.len() >= MANY_CALLS && !std::mem::replace(has_paused, true) {
+                        yield_now().await;
+                    }
+                    self.unwritten.room().await;
+                    lines.next().await
+                };
                 tokio::select! {
                     biased;
                     Some(message) = next_handed_over(handed_over) => return Some(message),
-                    line = lines.next() => line,
+                    line = next => line,
                 }
             };
+            reader.has_paused = false;
             let Some(line) = line else {
                 return self.last_message(&mut reader).await;
             };

@@ -122,6 +122,38 @@ async fn calls_of_clients_that_are_gone_are_bounded() {
     assert_eq!(begun, 21, "64 MiB of bodies at most");
 }
 
+/// Print a long page.
+#[tool]
+fn print() -> String {
+    "x".repeat(100_000)
+}
+
+// T15
+#[tokio::test(start_paused = true)]
+async fn calls_on_lines_wait_until_their_client_reads() {
+    const CALLS: u64 = 400;
+    let tools = ToolContext::builder().with(print).build().expect("tools");
+    let runtime = Runtime::builder(tools).policy(Server::policy()).build();
+    let runtime = runtime.expect("a runtime");
+    let server = Server::new(runtime.clone());
+    let mut client = LineClient::initialized(&server, json!({})).await;
+    for id in 0..CALLS {
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "print"}});
+        client.send(&call).await;
+    }
+    // The clock moves once nothing else does.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let made = runtime.metrics().tools["print"].calls;
+    // An answer has the page twice, as text and as structured content.
+    assert!((60..120).contains(&made), "{made} answers of 200,000 bytes");
+
+    for _ in 0..CALLS {
+        let answer = client.receive().await;
+        assert!(answer["result"].is_object(), "{answer}");
+    }
+    assert_eq!(runtime.metrics().tools["print"].calls, CALLS);
+}
+
 /// Returns a server whose sessions expire after a minute.
 fn brief() -> Server {
     let policy = Server::policy().idle_timeout(Duration::from_secs(60));
