@@ -81,6 +81,7 @@ impl<R: Send + 'static> Asking<R> {
         if let Some(requests) = &self.requests {
             let requester = Requester {
                 peer: peer.clone(),
+                origin: None,
                 handler: None,
             };
             requests.set_route(RequestRoute::Requests(requester), client);

@@ -18,11 +18,11 @@ use rmcp::RoleServer;
 use rmcp::model::{
     AudioContent, CancelledNotificationParam, ClientCapabilities, CreateMessageRequest,
     CreateMessageRequestParams, CreateMessageResult, ElicitRequest, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ImageContent, InputRequest, InputResponses, ListRootsRequest,
-    ListRootsResult, ModelHint, ModelPreferences, SamplingMessage, SamplingMessageContentBlock,
-    ServerRequest,
+    ElicitResult, ElicitationAction, GetExtensions, ImageContent, InputRequest, InputResponses,
+    ListRootsRequest, ListRootsResult, ModelHint, ModelPreferences, RequestId, SamplingMessage,
+    SamplingMessageContentBlock, ServerRequest,
 };
-use rmcp::service::{Peer, PeerRequestOptions, RequestContext, ServiceError};
+use rmcp::service::{OriginatingRequestId, Peer, PeerRequestOptions, RequestContext, ServiceError};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -145,6 +145,8 @@ pub(crate) async fn elicit(
 #[derive(Clone)]
 pub(crate) struct Requester {
     pub(crate) peer: Peer<RoleServer>,
+    /// The client's own request, on whose stream it is asked over HTTP.
+    pub(crate) origin: Option<RequestId>,
     /// The handler of a session over HTTP, which has to run until a request is withdrawn.
     pub(crate) handler: Option<RunningHandler>,
 }
@@ -154,6 +156,7 @@ impl Requester {
     pub(crate) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self {
             peer: context.peer.clone(),
+            origin: Some(context.id.clone()),
             handler: context.extensions.get().cloned(),
         }
     }
@@ -161,9 +164,14 @@ impl Requester {
 
 async fn send(
     to: &Requester,
-    request: ServerRequest,
+    mut request: ServerRequest,
     timeout: Option<Duration>,
 ) -> Result<Value, ServiceError> {
+    if let Some(origin) = &to.origin {
+        // rmcp knows it in the task of the request only, and a tool may ask in another one.
+        let origin = OriginatingRequestId(origin.clone());
+        request.extensions_mut().insert(origin);
+    }
     let options = timeout.map_or_else(
         PeerRequestOptions::no_options,
         PeerRequestOptions::with_timeout,

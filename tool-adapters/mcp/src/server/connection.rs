@@ -280,6 +280,12 @@ impl Connection {
         to: Recipient,
     ) -> McpResult<InitializeResult> {
         let mut result = self.negotiate_initialize(&request)?;
+        let session = self
+            .session
+            .open_or_renew(|| ClientInfo::of(Some(&request.client_info), client))
+            .await?;
+        // A request that fails leaves nothing behind: the client may send another one, which over
+        // streams has another peer.
         self.revision
             .get_or_init(|| result.protocol_version.clone());
         let peer = match &to {
@@ -288,10 +294,6 @@ impl Connection {
         };
         self.client
             .get_or_init(|| (Capabilities::of(Some(request.capabilities.clone())), peer));
-        let session = self
-            .session
-            .open_or_renew(|| ClientInfo::of(Some(&request.client_info), client))
-            .await?;
         result.capabilities = self.state.capabilities(session.tools());
         if tools::are_searched(&session) {
             result

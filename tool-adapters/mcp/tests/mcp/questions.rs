@@ -1,7 +1,7 @@
 //! Questions of tools to the client's user, in the middle of a call.
 
 use super::http::{EventReader, HttpClient, by_user, serve};
-use super::support::{LineClient, stateless};
+use super::support::{LineClient, stateless, until};
 use reqwest::{Method, StatusCode};
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ElicitRequestParams, ElicitResult,
@@ -52,6 +52,16 @@ async fn book_approved(ctx: &RunContext, flight: String) -> Result<String, ToolE
     Ok(format!("{flight}: {} {:?}", seat.row, seat.side))
 }
 
+/// Book a seat in a task of its own.
+#[tool(timeout = "60s")]
+async fn book_apart(ctx: &RunContext, flight: String) -> Result<String, ToolError> {
+    let own = ctx.clone();
+    let asking =
+        ctx.spawn(async move { own.ask::<Seat>(format!("Which seat on {flight}?")).await });
+    let seat = asking.await.expect("no panic")?.required()?;
+    Ok(format!("{} {:?}", seat.row, seat.side))
+}
+
 /// Book by another tool.
 #[tool(timeout = "60s")]
 async fn book_nested(ctx: &RunContext) -> Result<String, ToolError> {
@@ -85,6 +95,7 @@ fn server_with(policy: Policy) -> Server {
     let builder = ToolContext::builder()
         .with(book)
         .with(book_approved)
+        .with(book_apart)
         .with(book_nested)
         .with_prompt(write)
         .with_resource(seat);
@@ -608,6 +619,60 @@ async fn answers_reach_the_question_of_their_connection_and_id() {
         }
     }
     assert_eq!(right, 500);
+}
+
+// R-Q7
+#[tokio::test]
+async fn a_question_of_a_task_comes_on_the_stream_of_its_call() {
+    let client = HttpClient::new(&serve(&server()).await)
+        .initialize(&elicitation())
+        .await
+        .expect("a session");
+    // The client has no stream of the session.
+    let params = json!({"name": "book_apart", "arguments": {"flight": "LH 1"}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let mut events = EventReader::new(client.post(&call).await);
+    let question = events.next().await.expect("a question");
+    assert_eq!(
+        question["params"]["message"], "Which seat on LH 1?",
+        "{question}"
+    );
+    client.post(&accept(&question["id"], 7)).await;
+    let answer = events.next().await.expect("an answer");
+    assert_eq!(text(&answer), "7 Aisle");
+}
+
+// R-Q7
+#[tokio::test]
+async fn a_client_is_asked_after_an_initialize_that_has_failed() {
+    let server = server_with(Server::policy().max_sessions(1));
+    let first = LineClient::initialized(&server, json!({})).await;
+    let mut client = LineClient::connect(&server);
+    let info = json!({"name": "test", "version": "1"});
+    let begin = |revision: &str, capabilities: Value| json!({"protocolVersion": revision, "capabilities": capabilities, "clientInfo": info});
+    let refused = client
+        .request(json!(1), "initialize", begin("2025-03-26", json!({})))
+        .await;
+    assert!(refused["error"].is_object(), "{refused}");
+
+    drop(first);
+    until(async || {
+        let answer = client
+            .request(json!(2), "initialize", begin("2025-11-25", elicitation()))
+            .await;
+        answer.get("result").is_some()
+    })
+    .await;
+    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    client.send(&initialized).await;
+    client.send(&booking(3, "LH 1")).await;
+    let question = client.receive().await;
+    assert_eq!(
+        question["params"]["message"], "Which seat on LH 1?",
+        "{question}"
+    );
+    client.send(&accept(&question["id"], 7)).await;
+    assert_eq!(text(&client.receive().await), "LH 1: 7 Aisle");
 }
 
 // T18
