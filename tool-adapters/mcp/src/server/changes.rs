@@ -33,7 +33,8 @@ const MAX_STREAMS: usize = 8;
 /// everything has changed.
 const WAITING: usize = 64;
 
-/// The time in which a client has to take a notification. One that does not is given up.
+/// The time in which a client has to take a notification. One that does not is told later that
+/// everything has changed.
 const SENDING: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]
@@ -296,28 +297,45 @@ async fn follow<'a>(
     subscriptions: &Subscriptions,
     send: impl Fn(ServerNotification) -> BoxFuture<'a, bool>,
 ) {
+    let mut is_behind = false;
     loop {
-        let missed = match changes.recv().await {
-            Ok(change) => vec![change],
-            Err(RecvError::Lagged(_)) => subscriptions.all(),
-            Err(RecvError::Closed) => return,
+        let missed = if is_behind {
+            subscriptions.all()
+        } else {
+            match changes.recv().await {
+                Ok(change) => vec![change],
+                Err(RecvError::Lagged(_)) => subscriptions.all(),
+                Err(RecvError::Closed) => return,
+            }
         };
         // Boxed, as most sessions wait for changes all the time.
-        let is_sent = Box::pin(async {
+        let sending = Box::pin(async {
             for notification in missed
                 .into_iter()
                 .filter_map(|change| change.notification(wanted, subscriptions))
             {
-                if !timeout(SENDING, send(notification)).await.unwrap_or(false) {
-                    return false;
+                match timeout(SENDING, send(notification)).await {
+                    Ok(true) => {}
+                    Ok(false) => return Sent::ClientIsGone,
+                    Err(_) => return Sent::TooSlowly,
                 }
             }
-            true
+            Sent::All
         });
-        if !is_sent.await {
-            return;
+        match sending.await {
+            Sent::All => is_behind = false,
+            Sent::TooSlowly => is_behind = true,
+            Sent::ClientIsGone => return,
         }
     }
+}
+
+/// The outcome of sending notifications.
+enum Sent {
+    All,
+    /// The client did not take one of them in time.
+    TooSlowly,
+    ClientIsGone,
 }
 
 impl Change {
@@ -406,4 +424,49 @@ pub(crate) async fn listen(
         () = ended.cancelled() => {}
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::future::pending;
+
+    // T15
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_was_slow_is_told_of_what_it_missed() {
+        let changes = ChangeNotifier::default();
+        let subscriptions = Subscriptions::new(&changes, &Client::default());
+        subscriptions.add("notes://7".to_owned()).expect("a place");
+        let received = changes.0.subscribe();
+        let mut wanted = SubscriptionFilter::new();
+        wanted.tools_list_changed = Some(true);
+        changes.tools_changed();
+
+        let (sent, mut told) = unbounded_channel();
+        let attempts = AtomicUsize::new(0);
+        let send = |notification| {
+            let is_slow = attempts.fetch_add(1, Ordering::Relaxed) == 0;
+            let sent = sent.clone();
+            let sending = async move {
+                if is_slow {
+                    pending::<()>().await;
+                }
+                sent.send(notification).is_ok()
+            };
+            sending.boxed()
+        };
+        let both = async { (told.recv().await, told.recv().await) };
+        let (first, second) = tokio::select! {
+            () = follow(received, &wanted, &subscriptions, send) => panic!("it was given up"),
+            both = both => both,
+        };
+        assert!(matches!(
+            first,
+            Some(ServerNotification::ResourceUpdatedNotification(_))
+        ));
+        assert!(matches!(
+            second,
+            Some(ServerNotification::ToolListChangedNotification(_))
+        ));
+    }
 }
