@@ -113,7 +113,7 @@ impl AuditView {
                 let template = self.servers.get(&format!("resource:{name}"));
                 template.or_else(|| self.servers.get(&format!("prompt:{name}")))
             }
-            RequestKind::Resource => {
+            RequestKind::Resource | RequestKind::Subscription => {
                 // The URI may be one of a template.
                 let (resource, _) = self.offered.as_ref()?.resource(name)?;
                 if !resource.is_listed() {
@@ -282,6 +282,7 @@ impl Audit {
                 RequestKind::Prompt => "prompts/get",
                 RequestKind::Resource => "resources/read",
                 RequestKind::Completion => "completion/complete",
+                RequestKind::Subscription => "resources/subscribe",
                 _ => "tools/call",
             },
             name,

@@ -28,7 +28,8 @@ pub(crate) struct AuditRecord {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) call: String,
     pub(crate) server: String,
-    /// `tools/call`, `prompts/get`, `resources/read` or `completion/complete`.
+    /// `tools/call`, `prompts/get`, `resources/read`, `resources/subscribe` or
+    /// `completion/complete`.
     pub(crate) method: &'static str,
     /// The tool, the prompt, or the URI of the resource.
     pub(crate) name: String,

@@ -95,8 +95,8 @@ pub trait Hook: Send + Sync + 'static {
     }
 
     /// Runs around a request that no tool serves, and returns its outcome: around the get of a
-    /// prompt, the read of a resource, and the answer to a call that reaches no tool. `next` does
-    /// the work. A hook that returns an error without it refuses a prompt or a resource; the answer
+    /// prompt, the read of a resource, the subscription to one, and the answer to a call that
+    /// reaches no tool. `next` does the work. A hook that returns an error without it refuses a prompt or a resource; the answer
     /// to a call stays as it is. If the request is given up, the future is dropped. It is also
     /// dropped if it takes longer than the policy's deadline and a second, before `next` or after
     /// it.
@@ -165,6 +165,8 @@ pub enum RequestKind {
     Resource,
     /// The completion of an argument of a prompt, or of a variable of a resource's URI template.
     Completion,
+    /// The subscription to a resource.
+    Subscription,
 }
 
 /// The call that a hook sees.

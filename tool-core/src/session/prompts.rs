@@ -120,6 +120,27 @@ impl Session {
         .await
     }
 
+    /// Begins a subscription to a resource inside the hooks around requests. `begin` does it, as
+    /// subscriptions belong to the host.
+    ///
+    /// # Errors
+    ///
+    /// The error of `begin`, or that of a hook.
+    pub async fn subscribe_with(
+        &self,
+        uri: &str,
+        begin: impl Future<Output = Result<(), ToolError>> + Send,
+    ) -> Result<(), ToolError> {
+        around_request(
+            &self.0,
+            RequestKind::Subscription,
+            uri,
+            || "{}".to_owned(),
+            Box::pin(begin),
+        )
+        .await
+    }
+
     /// Completes an argument of a prompt, or a variable of a resource's template.
     ///
     /// # Errors

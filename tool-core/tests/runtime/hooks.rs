@@ -564,6 +564,28 @@ async fn hooks_run_around_prompts_and_resources() {
 }
 
 #[tokio::test]
+async fn hooks_run_around_subscriptions_and_refuse_them() {
+    let (session, log) = requests().await;
+    let begin = async || {
+        log.add("begins");
+        Ok(())
+    };
+    session
+        .subscribe_with("notes://1", begin())
+        .await
+        .expect("begun");
+    let refused = session.subscribe_with("refused", begin()).await;
+    assert_eq!(refused.expect_err("refused").kind(), ErrorKind::Auth);
+    let expected = [
+        "begins",
+        "Subscription notes://1 {}: ok",
+        "Subscription refused {}: AUTH",
+    ]
+    .map(str::to_owned);
+    assert_eq!(log.all(), expected);
+}
+
+#[tokio::test]
 async fn hooks_see_calls_that_reach_no_tool() {
     let (session, log) = requests().await;
     assert_eq!(

@@ -2,6 +2,7 @@
 
 use crate::support::{Client, Folder, start, until};
 use serde_json::{Value, json};
+use tool_adapters::mcp::McpClient;
 
 fn records(folder: &Folder) -> Vec<Value> {
     let lines = folder.read("audit.jsonl");
@@ -167,6 +168,45 @@ async fn reads_gets_and_denied_names_leave_records() {
             .is_some_and(|arguments| arguments.contains("password"))
     );
     assert!(!folder.read("audit.jsonl").contains("hunter2"));
+}
+
+// G4
+#[tokio::test]
+async fn subscriptions_leave_records() {
+    let (folder, gateway, mut client) =
+        start("deny = ['notes://never']\n[audit]\nfile = 'audit.jsonl'").await;
+    for uri in ["notes://all", "notes://never"] {
+        client
+            .request("resources/subscribe", json!({"uri": uri}))
+            .await;
+    }
+    gateway.close().await;
+    let found = records(&folder)
+        .iter()
+        .map(|record| shown(record, &["method", "name", "server", "outcome"]))
+        .collect::<Vec<_>>();
+    let expected = [
+        "resources/subscribe notes://all one OK",
+        "resources/subscribe notes://never  NOT_FOUND",
+    ];
+    assert_eq!(found, expected);
+}
+
+// G4
+#[tokio::test]
+async fn streams_of_changes_leave_records() {
+    let folder = Folder::new("[audit]\nfile = 'audit.jsonl'");
+    let gateway = folder.open().await;
+    let url = format!("{}/mcp", crate::health::serve(&gateway).await);
+    let client = McpClient::url(url).probe().connect().await;
+    let client = client.expect("an import");
+    client.subscribe("notes://all").await.expect("subscribed");
+    until(async || folder.read("audit.jsonl").contains("resources/subscribe")).await;
+    assert_eq!(
+        shown(&records(&folder)[0], &["name", "server", "outcome"]),
+        "notes://all one OK"
+    );
+    gateway.close().await;
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Changes of tools, prompts and resources, and their notifications to clients.
 
 use crate::server::client::{Client, Identity};
+use crate::server::resources;
 use crate::server::session_streams::SessionStreams;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -21,7 +22,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 use tool_adapters_http::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
-use tool_core::CancellationToken;
+use tool_core::{CancellationToken, Session};
 
 /// The maximum number of resources to which one session subscribes, and of the URIs on one stream.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
@@ -401,7 +402,7 @@ pub(crate) fn accepted(requested: &SubscriptionFilter, tools: bool) -> Subscript
 /// server ends it.
 pub(crate) async fn listen(
     changes: &ChangeNotifier,
-    client: &Client,
+    (client, session): (&Client, &Session),
     stream: &SubscriptionContext,
     ended: &CancellationToken,
 ) -> Result<(), ErrorData> {
@@ -409,7 +410,7 @@ pub(crate) async fn listen(
     let subscriptions = Subscriptions::new(changes, client);
     let received = changes.0.subscribe();
     for uri in wanted.resource_subscriptions.iter().flatten() {
-        subscriptions.add(uri.clone())?;
+        resources::subscribe(session, uri, || subscriptions.add(uri.clone())).await?;
     }
     let send = |notification| {
         stream

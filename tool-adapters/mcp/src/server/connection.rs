@@ -860,8 +860,12 @@ impl ServerHandler for Connection {
         let session = self
             .session_with(&context, |features| features.resources)
             .await?;
-        resources::check_known(&session, self.state.settings.guides, &request.uri)?;
-        self.subscriptions()?.add(request.uri)
+        let uri = &request.uri;
+        let begin = || {
+            resources::check_known(&session, self.state.settings.guides, uri)?;
+            self.subscriptions()?.add(uri.clone())
+        };
+        resources::subscribe(&session, uri, begin).await
     }
 
     async fn unsubscribe(
@@ -884,12 +888,14 @@ impl ServerHandler for Connection {
     }
 
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
-        let session = self.client_session(stream.request_context())?;
-        let _open = OpenStream::open(&session.streams)?;
-        let client = client(stream.request_context());
+        let context = stream.request_context();
+        let client_session = self.client_session(context)?;
+        let _open = OpenStream::open(&client_session.streams)?;
+        let session = client_session.get(context).await?;
+        let client = client(context);
         Box::pin(changes::listen(
             &self.state.changes,
-            &client,
+            (&client, &session),
             &stream,
             &self.state.settings.shutdown,
         ))

@@ -11,14 +11,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rmcp::ErrorData;
 use rmcp::model::{
-    Annotations, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult, Resource,
-    ResourceContents, ResourceTemplate, Role,
+    Annotations, ErrorCode, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
+    Resource, ResourceContents, ResourceTemplate, Role,
 };
 use serde::Serialize;
 use serde_json::json;
 use tool_core::call::{self, HostHandlers};
 use tool_core::tool::{self, ResourceAnnotations, ResourceData, ResourceDefinition};
-use tool_core::{ErrorKind, Session};
+use tool_core::{ErrorKind, Session, ToolError};
 
 /// Returns one page of the resources that have a fixed URI. With `guides`, the guides of tools
 /// follow them.
@@ -102,6 +102,31 @@ pub(crate) async fn read(
     result.cache_scope = hints.scope;
     result.meta = whole.map(passed_on::carrying);
     Ok(result)
+}
+
+/// Begins a subscription to a resource inside the hooks of the session.
+pub(crate) async fn subscribe(
+    session: &Session,
+    uri: &str,
+    begin: impl FnOnce() -> McpResult<()> + Send,
+) -> McpResult<()> {
+    let mut refusal = None;
+    let begin = async {
+        begin().map_err(|error| {
+            let message = error.message.to_string();
+            let seen = match error.code {
+                ErrorCode::RESOURCE_NOT_FOUND => ToolError::not_found(message),
+                _ => ToolError::permanent(message),
+            };
+            refusal = Some(error);
+            seen
+        })
+    };
+    let begun = session.subscribe_with(uri, begin).await;
+    match refusal {
+        Some(error) => Err(error),
+        None => begun.map_err(|error| failure(&error)),
+    }
 }
 
 /// Checks that a client may subscribe to a resource.
