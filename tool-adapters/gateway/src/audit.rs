@@ -28,6 +28,10 @@ const MAX_TEXT: usize = 500;
 /// The records that wait to be written. Calls wait once there are more.
 const QUEUE: usize = 4_096;
 
+/// The places in the queue that stay free for the records of calls under way, if records are
+/// required.
+const RESERVED: usize = 1_024;
+
 /// The records that are written without waiting for others, and as many may come until they are.
 const BATCH: usize = 1_024;
 
@@ -215,6 +219,12 @@ impl Audit {
         self.state.failing.load(Ordering::Relaxed)
     }
 
+    /// Returns true if what begins now will have a record.
+    pub(crate) fn can_record(&self) -> bool {
+        let queue = self.queue.as_ref();
+        !self.is_failing() && queue.is_none_or(|queue| queue.capacity() >= RESERVED)
+    }
+
     pub(crate) fn is_required(&self) -> bool {
         self.required
     }
@@ -341,9 +351,9 @@ impl Audit {
         record.asked_arguments = asked.map(|asked| view.redaction.json_up_to(asked, MAX_ARGUMENTS));
     }
 
-    /// Refuses to do something while its record cannot be written.
+    /// Refuses to do something while its record cannot be written, or might be lost.
     fn check(&self) -> Result<(), ToolError> {
-        if self.required && self.is_failing() {
+        if self.required && !self.can_record() {
             let message =
                 "nothing was done, because the gateway cannot write its audit log; try again later";
             return Err(ToolError::transient(message));
@@ -611,6 +621,30 @@ mod tests {
         timeout(2 * FLUSH, audit.flush()).await.expect("it ends");
         audit.reopen();
         assert!(audit.state.is_rotated.load(Ordering::Relaxed));
+    }
+
+    // T13
+    #[test]
+    fn nothing_is_done_while_a_required_record_might_be_lost() {
+        let (queue, mut messages) = channel(QUEUE);
+        let audit = Audit {
+            queue: Some(queue.clone()),
+            state: Arc::default(),
+            required: true,
+            shared: RwLock::default(),
+            writer: Mutex::default(),
+        };
+        for _ in 0..QUEUE - RESERVED {
+            assert!(audit.check().is_ok());
+            queue.try_send(Message::Wake).expect("a place");
+        }
+        assert!(audit.check().is_ok());
+        queue.try_send(Message::Wake).expect("a place");
+        let refused = audit.check().expect_err("the records do not get away");
+        assert_eq!(refused.kind(), ErrorKind::Transient);
+
+        messages.try_recv().expect("a message");
+        assert!(audit.check().is_ok());
     }
 
     #[test]

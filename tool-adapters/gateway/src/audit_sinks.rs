@@ -10,6 +10,10 @@ use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 #[cfg(feature = "postgres")]
+use std::time::Duration;
+#[cfg(feature = "postgres")]
+use tokio::time::timeout;
+#[cfg(feature = "postgres")]
 use tool_adapters_stores::{
     SqlError, postgres,
     sql::{SqlMigration, Tables},
@@ -128,10 +132,7 @@ impl AuditSinks {
         }
         #[cfg(feature = "postgres")]
         if let Some(table) = &self.postgres {
-            table
-                .insert(records)
-                .await
-                .map_err(|error| io::Error::other(describe_postgres(error)))?;
+            answer_in_time(table.insert(records)).await?;
         }
         Ok(())
     }
@@ -181,6 +182,22 @@ fn rows(records: &[AuditRecord]) -> Result<String, serde_json::Error> {
         }
     }
     serde_json::to_string(&rows)
+}
+
+/// The longest wait for the database. A lock, or a connection that is half open, holds a statement
+/// without an error.
+#[cfg(feature = "postgres")]
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+
+/// Waits until records are inserted. A database that does not answer in time has failed.
+#[cfg(feature = "postgres")]
+async fn answer_in_time(inserted: impl Future<Output = Result<(), sqlx::Error>>) -> io::Result<()> {
+    match timeout(ANSWER_TIMEOUT, inserted).await {
+        Ok(inserted) => inserted.map_err(|error| io::Error::other(describe_postgres(error))),
+        Err(_) => Err(io::Error::other(
+            "audit.postgres: the database did not answer in time",
+        )),
+    }
 }
 
 /// Describes a failure, with the setting that avoids it.
@@ -363,6 +380,17 @@ mod column_tests {
             created.insert(format!("{name} {kind}"));
         }
         created
+    }
+
+    // T13
+    #[tokio::test(start_paused = true)]
+    async fn a_database_that_does_not_answer_has_failed() {
+        let error = answer_in_time(std::future::pending()).await;
+        let error = error.expect_err("it never answers");
+        assert!(error.to_string().contains("audit.postgres"), "{error}");
+        answer_in_time(std::future::ready(Ok(())))
+            .await
+            .expect("inserted");
     }
 
     #[test]

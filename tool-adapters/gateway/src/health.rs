@@ -101,7 +101,7 @@ async fn ready(State(gateway): State<Watched>) -> Response {
     } else {
         servers.is_empty() || up.any(|up| up)
     };
-    let writes_audit = !gateway.audit.is_required() || !gateway.audit.is_failing();
+    let writes_audit = !gateway.audit.is_required() || gateway.audit.can_record();
     let refusal = gateway.refusal();
     let is_ready = are_up && store && writes_audit && refusal.is_none() && !is_draining;
     let state = |is_up| if is_up { "up" } else { "down" };
@@ -119,7 +119,7 @@ async fn ready(State(gateway): State<Watched>) -> Response {
         "ready": is_ready,
         "draining": is_draining,
         "store": state(store),
-        "audit": state(!gateway.audit.is_failing()),
+        "audit": state(gateway.audit.can_record()),
         "offer": state(refusal.is_none()),
         "servers": listed.collect::<serde_json::Map<_, _>>(),
     });
