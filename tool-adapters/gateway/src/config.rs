@@ -4,7 +4,7 @@
 use crate::document::Fields;
 use crate::problems::Problems;
 use crate::source;
-use crate::tool_choice::{ApprovedTools, ToolChoice};
+use crate::tool_choice::{ApprovedTools, ToolChoice, is_opencode_tool, may_concern};
 use crate::value::{Expand, Secret, env_file, is_env_name, read_bounded};
 use reqwest::Url;
 use serde_json::Value;
@@ -281,6 +281,15 @@ pub(crate) fn parse(text: &str, problems: &Problems, expand: &mut Expand) -> Con
         return Config::default();
     }
     warn_of_unread(&fields);
+    for pattern in &file.tools_off {
+        let mut servers = file.servers.iter();
+        if !is_opencode_tool(pattern) && !servers.any(|(name, _)| may_concern(pattern, name)) {
+            fields.warn(
+                "tools",
+                format_args!("`{pattern}` matches no tool of a server of this file"),
+            );
+        }
+    }
     file.finish()
 }
 
@@ -397,7 +406,8 @@ impl<'a> ConfigFile<'a> {
     }
 }
 
-/// Reads the switches of opencode: `"tools": {"SERVER_*": false}`.
+/// Reads the switches of opencode: `"tools": {"SERVER_*": false}`. Each holds for the tools of all
+/// servers.
 fn tools_off(fields: &mut Fields<'_>) -> Vec<String> {
     let is_map = |value: &Value| {
         value

@@ -53,6 +53,111 @@ struct ChoiceRule {
     patterns: Vec<String>,
     /// True if tools that match stay, and the others are left out.
     is_on: bool,
+    /// The beginning of the server's tools for opencode, whose patterns are those of all servers.
+    prefix: Option<String>,
+}
+
+impl ChoiceRule {
+    fn matches(&self, pattern: &str, tool: &str) -> bool {
+        match &self.prefix {
+            Some(prefix) => matches_glob(pattern, &format!("{prefix}{}", plain(tool))),
+            None => matches_tool(pattern, tool),
+        }
+    }
+
+    /// Returns true if a pattern is meant for the tools of this server.
+    fn is_of_server(&self, pattern: &str) -> bool {
+        let prefix = self.prefix.as_ref();
+        prefix.is_none_or(|prefix| pattern.starts_with(prefix))
+    }
+}
+
+/// The tools of opencode itself.
+const OPENCODE_TOOLS: [&str; 18] = [
+    "apply_patch",
+    "bash",
+    "codesearch",
+    "edit",
+    "glob",
+    "grep",
+    "list",
+    "lsp",
+    "multiedit",
+    "patch",
+    "question",
+    "read",
+    "skill",
+    "task",
+    "todoread",
+    "todowrite",
+    "webfetch",
+    "write",
+];
+
+/// Returns a name as opencode writes it.
+fn plain(name: &str) -> String {
+    let plain = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '-' {
+            c
+        } else {
+            '_'
+        }
+    };
+    name.chars().map(plain).collect()
+}
+
+/// Returns true for a tool of opencode itself.
+pub(crate) fn is_opencode_tool(name: &str) -> bool {
+    OPENCODE_TOOLS.contains(&name)
+}
+
+/// Returns true if a pattern of opencode may match a tool of a server.
+pub(crate) fn may_concern(pattern: &str, server: &str) -> bool {
+    let prefix = opencode_prefix(server);
+    let start = pattern.split(['*', '?']).next().unwrap_or_default();
+    let has_wildcards = start.len() < pattern.len();
+    start.starts_with(&prefix) || (has_wildcards && prefix.starts_with(start))
+}
+
+/// Returns the beginning of the names that opencode gives the tools of a server.
+fn opencode_prefix(server: &str) -> String {
+    format!("{}_", plain(server))
+}
+
+/// Returns true if a name matches a pattern of opencode, in which `*` stands for any text and `?`
+/// for one letter.
+fn matches_glob(pattern: &str, name: &str) -> bool {
+    let mut parts = pattern.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = after_part(first, name) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        let mut starts = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+        let found = starts.find_map(|at| after_part(part, rest.get(at..)?));
+        let Some(after) = found else { return false };
+        rest = after;
+    }
+    let before_last = rest.chars().count().checked_sub(last.chars().count());
+    before_last.is_some_and(|letters| {
+        let end = rest.chars().skip(letters).collect::<String>();
+        after_part(last, &end).is_some()
+    })
+}
+
+/// Returns what follows a part of a pattern at the beginning of a name.
+fn after_part<'a>(part: &str, name: &'a str) -> Option<&'a str> {
+    let mut letters = name.chars();
+    for wanted in part.chars() {
+        let letter = letters.next()?;
+        if wanted != '?' && wanted != letter {
+            return None;
+        }
+    }
+    Some(letters.as_str())
 }
 
 impl ToolChoice {
@@ -100,6 +205,7 @@ impl ToolChoice {
             member: member.to_owned(),
             patterns,
             is_on,
+            prefix: None,
         });
     }
 
@@ -113,30 +219,19 @@ impl ToolChoice {
         self.add("", patterns, true);
     }
 
-    /// Leaves out the tools of a server for which there are patterns of `SERVER_TOOL`.
+    /// Leaves out the tools of a server that match patterns of opencode, as `SERVER_TOOL`.
     pub(crate) fn exclude_of_server(&mut self, server: &str, patterns: &[String]) {
-        let plain = |c: char| {
-            if c.is_ascii_alphanumeric() || c == '-' {
-                c
-            } else {
-                '_'
-            }
-        };
-        let prefix = format!("{}_", server.chars().map(plain).collect::<String>());
-        let mut own = Vec::new();
-        for pattern in patterns {
-            if let Some(tool) = pattern.strip_prefix(&prefix) {
-                own.push(tool.to_owned());
-            } else if pattern == "*"
-                || pattern
-                    .strip_suffix('*')
-                    .is_some_and(|start| prefix.starts_with(start))
-            {
-                own.push("*".to_owned());
-            }
-        }
+        let own = patterns
+            .iter()
+            .filter(|pattern| may_concern(pattern, server));
+        let own = own.cloned().collect::<Vec<_>>();
         if !own.is_empty() {
-            self.add("tools", Some(own), false);
+            self.0.push(ChoiceRule {
+                member: "tools".to_owned(),
+                patterns: own,
+                is_on: false,
+                prefix: Some(opencode_prefix(server)),
+            });
         }
     }
 
@@ -145,7 +240,7 @@ impl ToolChoice {
         let is_off = |rule: &&ChoiceRule| {
             rule.patterns
                 .iter()
-                .any(|pattern| matches_tool(pattern, tool))
+                .any(|pattern| rule.matches(pattern, tool))
                 != rule.is_on
         };
         self.0.iter().find(is_off).map(|rule| rule.member.as_str())
@@ -153,15 +248,16 @@ impl ToolChoice {
 
     /// Returns the patterns that match none of these tools, each with its member.
     pub(crate) fn unused<'a>(&'a self, tools: &[String]) -> Vec<(&'a str, &'a str)> {
-        let all = self.0.iter().flat_map(|rule| {
-            rule.patterns
-                .iter()
-                .map(|pattern| (rule.member.as_str(), pattern.as_str()))
-        });
-        all.filter(|(_, pattern)| {
-            *pattern != "*" && !tools.iter().any(|tool| matches_tool(pattern, tool))
-        })
-        .collect()
+        let mut unused = Vec::new();
+        for rule in &self.0 {
+            for pattern in rule.patterns.iter().filter(|pattern| *pattern != "*") {
+                let is_used = tools.iter().any(|tool| rule.matches(pattern, tool));
+                if !is_used && rule.is_of_server(pattern) {
+                    unused.push((rule.member.as_str(), pattern.as_str()));
+                }
+            }
+        }
+        unused
     }
 }
 
@@ -194,5 +290,62 @@ impl ApprovedTools {
             .iter()
             .find(|(_, patterns)| approves(patterns))
             .map(|(member, _)| *member)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // C15
+    #[test]
+    fn patterns_of_opencode_match_the_whole_name() {
+        let patterns = ["*_delete_*", "every*_write", "everything_rea?", "oth*"];
+        let mut choice = ToolChoice::default();
+        choice.exclude_of_server("every.thing", &patterns.map(str::to_owned));
+        let mut other = ToolChoice::default();
+        other.exclude_of_server("everything", &patterns.map(str::to_owned));
+        for (tool, is_off) in [
+            ("files_delete_all", true),
+            ("delete_all", true),
+            ("write", true),
+            ("notes:write", true),
+            ("rewrite", false),
+            ("other", false),
+        ] {
+            assert_eq!(choice.off(tool).is_some(), is_off, "{tool}");
+        }
+        assert_eq!(
+            [choice.off("read"), other.off("read"), other.off("reader")],
+            [None, Some("tools"), None]
+        );
+    }
+
+    #[test]
+    fn a_star_of_a_glob_stands_for_any_text() {
+        for (pattern, name, matches) in [
+            ("*", "", true),
+            ("a*", "a", true),
+            ("a*b*c", "abbc", true),
+            ("a*a", "a", false),
+            ("a*?", "ab", true),
+            ("a*?", "a", false),
+            ("?é*", "aéb", true),
+            ("a", "ab", false),
+            ("*b?*d", "abcbxd", true),
+            ("", "", true),
+        ] {
+            assert_eq!(matches_glob(pattern, name), matches, "{pattern} {name}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_of_opencode_concerns_the_servers_it_may_match() {
+        for pattern in ["git_hub_*", "git*", "*_delete", "git_hub_x", "g?t_*"] {
+            assert!(may_concern(pattern, "git.hub"), "{pattern}");
+        }
+        for pattern in ["github_*", "git", "gitlab*", "bash"] {
+            assert!(!may_concern(pattern, "git.hub"), "{pattern}");
+        }
     }
 }
