@@ -20,7 +20,7 @@ use std::thread::available_parallelism;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Notify;
-use tool_adapters_mcp::{ChangeNotifier, Pins, messages};
+use tool_adapters_mcp::{ChangeNotifier, PinError, Pins, messages};
 use tool_core::Toolset;
 use tool_core::session::DrainReport;
 use tool_core::text::{escape_invisible, truncate};
@@ -383,25 +383,47 @@ fn create_pins(policy: &GatewayPolicy) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Forgets a pin that is named `SERVER/TOOL`. The names of both may have slashes.
 fn forget_pin(policy: &GatewayPolicy, pin: &str) -> Result<ExitCode, Failure> {
-    let Some((server, tool)) = pin.split_once('/') else {
+    let shown = escape_invisible(pin);
+    if !pin.contains('/') {
         return Err(Failure::Other(format!(
-            "expected SERVER/TOOL, got `{}`",
-            escape_invisible(pin)
-        )));
-    };
-    let pins =
-        Pins::file(pins_file(policy)?).map_err(|error| Failure::Other(describe_pins(&error)))?;
-    let is_forgotten = pins
-        .forget(server, tool)
-        .map_err(|error| Failure::Other(error.to_string()))?;
-    if !is_forgotten {
-        return Err(Failure::Other(format!(
-            "no tool is pinned as `{}`",
-            escape_invisible(pin)
+            "expected SERVER/TOOL, got `{shown}`"
         )));
     }
-    println!("forgot the pin of {}", escape_invisible(pin));
+    let file = pins_file(policy)?;
+    let describe = |error: PinError| Failure::Other(describe_pins(&error));
+    // The copy tells which servers and tools there are.
+    let copy = Pins::copy(file).map_err(describe)?;
+    let mut pinned = Vec::new();
+    for (at, slash) in pin.match_indices('/') {
+        let server = pin.get(..at).unwrap_or_default();
+        let tool = pin.get(at + slash.len()..).unwrap_or_default();
+        if copy.forget(server, tool).map_err(describe)? {
+            pinned.push((server, tool));
+        }
+    }
+    let (server, tool) = match *pinned {
+        [pinned] => pinned,
+        [] => return Err(Failure::Other(format!("no tool is pinned as `{shown}`"))),
+        _ => {
+            let named = pinned.iter().map(|(server, tool)| {
+                format!(
+                    "`{}` of `{}`",
+                    escape_invisible(tool),
+                    escape_invisible(server)
+                )
+            });
+            let named = named.collect::<Vec<_>>().join(" and ");
+            return Err(Failure::Other(format!(
+                "`{shown}` is {named}; remove the pin that you mean from {}",
+                file.display()
+            )));
+        }
+    };
+    let pins = Pins::file(file).map_err(describe)?;
+    pins.forget(server, tool).map_err(describe)?;
+    println!("forgot the pin of {shown}");
     Ok(ExitCode::SUCCESS)
 }
 
@@ -536,4 +558,48 @@ async fn check(settings: Settings) -> Result<ExitCode, Failure> {
     drop(upstreams);
     futures_util::future::join_all(toolsets.iter().map(|toolset| Toolset::close(&**toolset))).await;
     Ok(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy_file::PinSettings;
+
+    fn forgotten(policy: &GatewayPolicy, pin: &str) -> Result<(), String> {
+        match forget_pin(policy, pin) {
+            Ok(_) => Ok(()),
+            Err(Failure::Files(error) | Failure::Other(error)) => Err(error),
+        }
+    }
+
+    #[test]
+    fn pins_are_forgotten_whose_names_have_slashes() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("pins.json");
+        let pins = r#"{"version": 1, "servers": {
+            "github/github-mcp-server": {"search": {}, "issues/list": {}},
+            "a": {"b/c": {}},
+            "a/b": {"c": {}}
+        }}
+"#;
+        std::fs::write(&file, pins).expect("written");
+        let mut policy = GatewayPolicy::default();
+        policy.file.pins = Some(PinSettings {
+            file: Some(file),
+            pinned_only: false,
+        });
+        for pin in [
+            "github/github-mcp-server/search",
+            "github/github-mcp-server/issues/list",
+        ] {
+            assert_eq!(forgotten(&policy, pin), Ok(()));
+            let again = forgotten(&policy, pin);
+            assert_eq!(again, Err(format!("no tool is pinned as `{pin}`")));
+        }
+        let ambiguous = forgotten(&policy, "a/b/c").expect_err("two pins fit");
+        assert!(
+            ambiguous.contains("`b/c` of `a` and `c` of `a/b`"),
+            "{ambiguous}"
+        );
+    }
 }
