@@ -244,15 +244,12 @@ async fn run(arguments: &Arguments) -> Result<ExitCode, Failure> {
     if let Some(server) = &arguments.login {
         return until(
             &mut signals,
-            Box::pin(log_in(
-                files.parse(&files.read().await?, None).await?,
-                server,
-            )),
+            Box::pin(log_in(files.settings(None).await?, server)),
         )
         .await;
     }
     if arguments.check || arguments.create_pins || arguments.forget_pin.is_some() {
-        let settings = files.parse(&files.read().await?, address).await?;
+        let settings = files.settings(address).await?;
         return match &arguments.forget_pin {
             Some(pin) => forget_pin(&settings.policy, pin),
             None if arguments.create_pins => create_pins(&settings.policy),

@@ -54,6 +54,27 @@ pub(crate) struct Texts {
     policy: String,
 }
 
+/// The outcome of parsing the contents of both files.
+pub(crate) struct Parsed {
+    pub(crate) settings: Result<Settings, GatewayError>,
+    /// What was read but deserves a look.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Parsed {
+    pub(crate) fn log_warnings(&self) {
+        for warning in &self.warnings {
+            tracing::warn!("{warning}");
+        }
+    }
+
+    /// Logs the warnings, and returns the settings.
+    pub(crate) fn logged(self) -> Result<Settings, GatewayError> {
+        self.log_warnings();
+        self.settings
+    }
+}
+
 /// The contents of both files, parsed and checked.
 pub(crate) struct Settings {
     pub(crate) servers: Vec<ServerEntry>,
@@ -88,11 +109,7 @@ impl GatewayFiles {
 
     /// Parses the contents, reads the secrets that are in files of their own, and reports every
     /// problem. `http` is the address of the option `--http`.
-    pub(crate) async fn parse(
-        &self,
-        texts: &Texts,
-        http: Option<SocketAddr>,
-    ) -> Result<Settings, GatewayError> {
+    pub(crate) async fn parse(&self, texts: &Texts, http: Option<SocketAddr>) -> Parsed {
         let of_config = Problems::new(self.config.display().to_string());
         let path = self.policy.as_deref();
         let of_policy = Problems::new(path.unwrap_or(Path::new("policy")).display().to_string());
@@ -122,14 +139,21 @@ impl GatewayFiles {
         let of_policy = of_policy.split();
         problems.extend(of_policy.0);
         warnings.extend(of_policy.1);
-        for warning in warnings {
-            tracing::warn!("{warning}");
-        }
-        if problems.is_empty() {
+        let settings = if problems.is_empty() {
             Ok(Settings { servers, policy })
         } else {
             Err(GatewayError::Invalid(problems))
-        }
+        };
+        Parsed { settings, warnings }
+    }
+
+    /// Reads and parses the files, and logs the warnings.
+    pub(crate) async fn settings(
+        &self,
+        http: Option<SocketAddr>,
+    ) -> Result<Settings, GatewayError> {
+        let texts = self.read().await?;
+        self.parse(&texts, http).await.logged()
     }
 
     fn parse_policy(&self, texts: &Texts, problems: &Problems) -> GatewayPolicy {
@@ -243,6 +267,7 @@ mod tests {
         let error = files
             .parse(&texts, None)
             .await
+            .settings
             .err()
             .expect("no value")
             .to_string();
@@ -259,7 +284,7 @@ mod tests {
             files.ask_inputs(ask).await.expect("answers");
         }
         assert_eq!(asked, [("A key".to_owned(), true)]);
-        let Ok(settings) = files.parse(&texts, None).await else {
+        let Ok(settings) = files.parse(&texts, None).await.settings else {
             panic!("settings")
         };
         let config::Target::Command { arguments, .. } = &settings.servers[0].target else {

@@ -2,7 +2,7 @@
 
 use crate::audit::{Audit, AuditView, GatewayHook};
 use crate::config::ServerEntry;
-use crate::files::{GatewayError, GatewayFiles, Settings, Texts, describe_pins};
+use crate::files::{GatewayError, GatewayFiles, Parsed, Settings, Texts, describe_pins};
 use crate::governed::{OfferSources, offer};
 use crate::policy::GatewayPolicy;
 use crate::policy_file::{PolicyFile, Principal};
@@ -85,6 +85,21 @@ struct Seen {
     texts: Texts,
     /// The error of the last read, so that it is logged once.
     error: Option<String>,
+    /// The warnings beside this error, as far as they were logged.
+    warnings: Vec<String>,
+}
+
+impl Seen {
+    /// Returns true if what was read has warnings that are not logged yet. Broken files are parsed
+    /// at each look, as a file that they name may be mended.
+    fn has_new_warnings(&mut self, texts: &Texts, parsed: &Parsed) -> bool {
+        let is_known = parsed.settings.is_err() && parsed.warnings == self.warnings;
+        if is_known || *texts == self.texts {
+            return false;
+        }
+        self.warnings.clone_from(&parsed.warnings);
+        true
+    }
 }
 
 /// The time between two looks at the files.
@@ -112,7 +127,7 @@ impl Gateway {
         http: Option<SocketAddr>,
     ) -> Result<Self, GatewayError> {
         let texts = files.read().await?;
-        let settings = files.parse(&texts, http).await?;
+        let settings = files.parse(&texts, http).await.logged()?;
         let started = settings.policy.file.clone();
         if let Some(file) = settings.policy.pins() {
             Pins::file(file).map_err(|error| GatewayError::Start(describe_pins(&error)))?;
@@ -145,7 +160,11 @@ impl Gateway {
             audit,
             changed: Arc::default(),
             offering: Mutex::default(),
-            reloading: tokio::sync::Mutex::new(Seen { texts, error: None }),
+            reloading: tokio::sync::Mutex::new(Seen {
+                texts,
+                error: None,
+                warnings: Vec::new(),
+            }),
             reloads: AtomicU64::new(0),
             failed_reloads: AtomicU64::new(0),
             otel,
@@ -470,16 +489,23 @@ impl GatewayInner {
         let mut seen = self.reloading.lock().await;
         let read = match self.files.read().await {
             Ok(texts) if texts == seen.texts && seen.error.is_none() => return Ok(false),
-            Ok(texts) => match self.files.parse(&texts, None).await {
-                Ok(settings) => Ok((texts, settings)),
-                Err(error) => Err(error),
-            },
+            Ok(texts) => {
+                let parsed = self.files.parse(&texts, None).await;
+                if seen.has_new_warnings(&texts, &parsed) {
+                    parsed.log_warnings();
+                }
+                parsed.settings.map(|settings| (texts, settings))
+            }
             Err(error) => Err(error),
         };
         match read {
             Ok((texts, settings)) => {
                 let is_same = texts == seen.texts;
-                *seen = Seen { texts, error: None };
+                *seen = Seen {
+                    texts,
+                    error: None,
+                    warnings: Vec::new(),
+                };
                 if is_same {
                     return Ok(false);
                 }
@@ -703,6 +729,37 @@ async fn observe(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn warnings_beside_a_broken_policy_are_logged_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let policy = folder.path().join("policy.toml");
+        let files = GatewayFiles {
+            config: folder.path().join("mcp.json"),
+            policy: Some(policy.clone()),
+        };
+        std::fs::write(&policy, "").expect("written");
+        std::fs::write(&files.config, r#"{"mcpServers": {}}"#).expect("written");
+        let mut seen = Seen {
+            texts: files.read().await.expect("texts"),
+            error: None,
+            warnings: Vec::new(),
+        };
+
+        std::fs::write(&policy, "deny = 7").expect("written");
+        for (config, is_new) in [
+            (r#"{"mcpServers": {}, "one": 1}"#, true),
+            (r#"{"mcpServers": {}, "one": 1}"#, false),
+            (r#"{"mcpServers": {}, "two": 2}"#, true),
+            (r#"{"mcpServers": {}, "two": 2}"#, false),
+        ] {
+            std::fs::write(&files.config, config).expect("written");
+            let texts = files.read().await.expect("texts");
+            let parsed = files.parse(&texts, None).await;
+            assert!(parsed.settings.is_err() && !parsed.warnings.is_empty());
+            assert_eq!(seen.has_new_warnings(&texts, &parsed), is_new, "{config}");
+        }
+    }
 
     #[tokio::test]
     async fn no_earlier_policy_is_offered_after_a_later_one() {
