@@ -113,10 +113,16 @@ pub(crate) fn offer(
         };
         let server: Arc<str> = upstream.route.entry.name.as_str().into();
         let quarantined = quarantined(&imported);
-        let hidden = quarantined
+        let mut hidden = quarantined
             .iter()
             .map(|tool| upstream.route.offered_name(tool))
             .collect::<HashSet<_>>();
+        // Tools of the earlier connection may be offered after a reload has switched them off.
+        let own_names = imported.own_names();
+        let off = own_names
+            .iter()
+            .filter(|tool| upstream.route.entry.tools.off(tool).is_some());
+        hidden.extend(off.map(|tool| upstream.route.offered_name(&imported.offered_key(tool))));
         let mut tools = Vec::new();
         let mut offered = Vec::new();
         for tool in functions(&imported) {

@@ -357,7 +357,8 @@ impl GatewayInner {
                         Some(file) => PinSource::File(file.clone()),
                         None => PinSource::Memory(Pins::memory()),
                     };
-                    let earlier = known.as_ref().and_then(Upstream::toolset);
+                    let earlier = known.filter(|known| !route.restricts(&known.route));
+                    let earlier = earlier.as_ref().and_then(Upstream::toolset);
                     let changed = Arc::clone(&self.changed);
                     let notifier = self.server.changes();
                     Upstream::start(route, Arc::clone(&policy), pins, earlier, changed, notifier)

@@ -60,6 +60,37 @@ impl Route {
         }
     }
 
+    /// Returns true if this route takes from the server what an earlier one gave it, so that nothing
+    /// may be offered over the earlier connection.
+    pub(crate) fn restricts(&self, earlier: &Self) -> bool {
+        let rule = &self.rule;
+        let before = &earlier.rule;
+        let pins = self.pinned_only && !earlier.pinned_only;
+        let questions = before.elicitation && !rule.elicitation;
+        let folders = before.roots && !rule.roots;
+        let sampling = before.sampling.is_some() && before.sampling != rule.sampling;
+        let unencrypted = before.allow_unencrypted && !rule.allow_unencrypted;
+        // The rules of a policy name the tools by the prefix that it sets.
+        let names = self.prefix != earlier.prefix;
+        pins || questions || folders || sampling || unencrypted || names || self.narrows(earlier)
+    }
+
+    /// Returns true if fewer addresses are allowed than for an earlier route.
+    fn narrows(&self, earlier: &Self) -> bool {
+        if matches!(self.entry.target, Target::Command { .. }) {
+            return false;
+        }
+        let everywhere = EgressRules::default();
+        let now = self.egress.as_ref().unwrap_or(&everywhere);
+        let before = earlier.egress.as_ref().unwrap_or(&everywhere);
+        let hosts = match (&before.hosts, &now.hosts) {
+            (_, None) => false,
+            (None, Some(_)) => true,
+            (Some(before), Some(now)) => before.iter().any(|host| !now.contains(host)),
+        };
+        hosts || before.private.iter().any(|one| !now.private.contains(one))
+    }
+
     /// Returns the name under which a tool of the server is offered.
     pub(crate) fn offered_name(&self, tool: &str) -> String {
         self.prefix

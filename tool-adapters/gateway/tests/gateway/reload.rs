@@ -92,6 +92,53 @@ async fn no_call_is_lost_while_servers_change() {
     gateway.close().await;
 }
 
+/// Returns an entry of a server that never answers, with further members.
+fn silent(mut members: Value) -> Value {
+    members["command"] = json!("sh");
+    members["args"] = json!(["-c", "cat >/dev/null"]);
+    members
+}
+
+// C15
+#[tokio::test]
+async fn a_tool_that_is_switched_off_is_gone_at_once() {
+    let (folder, gateway, mut client) = start("").await;
+    let entry = silent(json!({"disabledTools": ["write"]}));
+    folder.servers(&json!({"one": entry}));
+    gateway.reload().await.expect("valid files");
+    let tools = client.tools().await;
+    assert!(
+        tools.contains(&"one_echo".to_owned()),
+        "the earlier connection serves it: {tools:?}"
+    );
+    assert!(!tools.contains(&"one_write".to_owned()), "{tools:?}");
+    assert!(client.call("one_write", json!({"text": "a"})).await.1);
+    assert_eq!(starts(&folder.notes("one")), ["v1"]);
+    gateway.close().await;
+}
+
+// T31
+#[tokio::test]
+async fn rights_that_are_withdrawn_end_the_earlier_connection() {
+    for (before, after) in [
+        ("elicitation = true", ""),
+        ("roots = true", ""),
+        (
+            "sampling = { requests = 2, tokens = 100 }",
+            "sampling = { requests = 1, tokens = 100 }",
+        ),
+        ("", "prefix = 'other'"),
+    ] {
+        let (folder, gateway, mut client) = start(&format!("[servers.one]\n{before}")).await;
+        assert!(!client.tools().await.is_empty());
+        folder.servers(&json!({"one": silent(json!({}))}));
+        folder.policy(&format!("[servers.one]\n{after}"));
+        gateway.reload().await.expect("valid files");
+        assert_eq!(client.tools().await, [""; 0], "{before}");
+        gateway.close().await;
+    }
+}
+
 #[tokio::test]
 async fn clients_are_notified_of_new_tools() {
     let (folder, gateway, mut client) = start("deny = ['*_write']").await;
