@@ -9,6 +9,7 @@ use crate::policy_file::{PolicyFile, Principal};
 use crate::store_check::StoreCheck;
 use crate::upstream::{Health, PinSource, Route, ServerStatus, Upstream};
 use parking_lot::{Mutex, RwLock};
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -78,6 +79,8 @@ struct GatewayState {
     offered: Option<OfferSources>,
     /// The reason why less is offered than the files say.
     refusal: Option<String>,
+    /// The resources to which clients have subscribed, and whose server is not known.
+    without_server: BTreeSet<String>,
 }
 
 /// The files as they were last read.
@@ -148,6 +151,7 @@ impl Gateway {
             clashes: Vec::new(),
             offered: None,
             refusal: None,
+            without_server: BTreeSet::new(),
         };
         let startup = started.limits.startup.0;
         let gateway = Self(Arc::new(GatewayInner {
@@ -207,7 +211,13 @@ impl Gateway {
                 inner.refresh_clients().await;
             }
         });
-        inner.spawn(|_| sleep(POLL), async |inner| _ = inner.reload().await);
+        inner.spawn(
+            |_| sleep(POLL),
+            async |inner| {
+                inner.watch_known();
+                _ = inner.reload().await;
+            },
+        );
         Ok(gateway)
     }
 
@@ -345,7 +355,10 @@ impl GatewayInner {
                 .position(|upstream| upstream.route.entry.name == route.entry.name);
             let known = known.map(|at| earlier.swap_remove(at));
             let upstream = match known {
-                Some(upstream) if upstream.route == route => upstream,
+                Some(upstream) if upstream.route == route => {
+                    upstream.set_policy(Arc::clone(&policy));
+                    upstream
+                }
                 known => {
                     if known.is_some() {
                         tracing::info!(
@@ -470,11 +483,30 @@ impl GatewayInner {
     /// Subscribes to a resource at its server, or ends the subscription.
     fn watch(&self, uri: &str, is_watched: bool) {
         let server = self.audit.server_of_resource(uri).filter(|_| is_watched);
-        for upstream in &self.state.lock().upstreams {
+        let mut state = self.state.lock();
+        for upstream in &state.upstreams {
             upstream.watch(
                 uri,
                 server.as_deref() == Some(upstream.route.entry.name.as_str()),
             );
+        }
+        if is_watched && server.is_none() {
+            state.without_server.insert(uri.to_owned());
+        } else {
+            state.without_server.remove(uri);
+        }
+    }
+
+    /// Subscribes to the resources whose server has become known, as it has linked to them or was
+    /// the one that could read them.
+    fn watch_known(&self) {
+        let Some(unlisted) = self.audit.unlisted() else {
+            return;
+        };
+        let mut known = self.state.lock().without_server.clone();
+        known.retain(|uri| unlisted.server_of(uri).is_some());
+        for uri in known {
+            self.watch(&uri, true);
         }
     }
 

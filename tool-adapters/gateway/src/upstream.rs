@@ -18,7 +18,7 @@ use tool_adapters_mcp::{
     SamplingBudget, ServerChange,
 };
 use tool_core::text::{escape_invisible, truncate};
-use tool_core::{CancellationToken, ErrorKind};
+use tool_core::{CancellationToken, ErrorKind, ToolError};
 
 /// The way to a server. Two that are equal need no new connection.
 #[derive(Clone, PartialEq)]
@@ -238,11 +238,12 @@ struct UpstreamState {
     watched: watch::Sender<BTreeSet<String>>,
 }
 
-#[derive(Default)]
 struct Inner {
     toolset: Option<Arc<ImportedToolset>>,
     /// The tools of the entry that this one replaces, until this one has connected or failed.
     earlier: Option<Arc<ImportedToolset>>,
+    /// The current policy.
+    policy: Arc<GatewayPolicy>,
 }
 
 impl UpstreamState {
@@ -286,6 +287,7 @@ impl Upstream {
         let inner = Mutex::new(Inner {
             toolset: None,
             earlier,
+            policy: Arc::clone(&policy),
         });
         let health = watch::Sender::new(Health::Connecting);
         let watched = watch::Sender::default();
@@ -320,6 +322,11 @@ impl Upstream {
                 .wait_for(|health| *health != Health::Connecting)
                 .await;
         }
+    }
+
+    /// Sets the policy of a later reload, which leaves the connection as it is.
+    pub(crate) fn set_policy(&self, policy: Arc<GatewayPolicy>) {
+        self.state.inner.lock().policy = policy;
     }
 
     /// Subscribes to a resource of the server, or ends the subscription.
@@ -374,16 +381,17 @@ impl PinSource {
 struct Backoff(u32);
 
 impl Backoff {
-    async fn pause(&mut self) {
+    fn next(&mut self) -> Duration {
         let seconds = 2_u64.pow(self.0.min(6)).min(60);
         self.0 += 1;
         // Servers that were lost at the same time are not all started again at the same time.
         let mut byte = [0];
         _ = getrandom::fill(&mut byte);
-        sleep(Duration::from_millis(
-            seconds * 1_000 * (200 + u64::from(byte[0] % 100)) / 256,
-        ))
-        .await;
+        Duration::from_millis(seconds * 1_000 * (200 + u64::from(byte[0] % 100)) / 256)
+    }
+
+    async fn pause(&mut self) {
+        sleep(self.next()).await;
     }
 }
 
@@ -421,6 +429,8 @@ async fn keep_connected(
         since: Instant::now(),
         backoff: Backoff(0),
         subscribed: BTreeMap::new(),
+        retries: Backoff(0),
+        retry_at: None,
         notifier,
     };
     {
@@ -440,7 +450,8 @@ async fn keep_connected(
             Some(first) = updates.next() => {
                 sleep(SETTLE).await;
                 let others = std::iter::from_fn(|| updates.next().now_or_never().flatten());
-                watched.forward(std::iter::once(first).chain(others.take(MAX_UPDATES)));
+                let policy = Arc::clone(&state.inner.lock().policy);
+                watched.forward(std::iter::once(first).chain(others.take(MAX_UPDATES)), &policy);
             }
         }
     }
@@ -456,6 +467,10 @@ struct Watched<'a> {
     /// The resources that clients have subscribed to, each with true if the server has taken the
     /// subscription.
     subscribed: BTreeMap<String, bool>,
+    /// The pauses before subscriptions that have failed are tried again, and the end of the current
+    /// one.
+    retries: Backoff,
+    retry_at: Option<Instant>,
     notifier: ChangeNotifier,
 }
 
@@ -470,6 +485,13 @@ impl Watched<'_> {
         };
         if !toolset.is_connected() || toolset.login_failure().is_some() {
             return self.connect_again(&toolset, state, changed).await;
+        }
+        if *state.health.borrow() != Health::Up {
+            // A call has made the connection again.
+            return self.note_connection(state, changed).await;
+        }
+        if self.retry_at.is_some_and(|at| at <= Instant::now()) {
+            self.subscribe(state).await;
         }
         if self.since.elapsed() < Self::PAUSE {
             return;
@@ -499,13 +521,47 @@ impl Watched<'_> {
         }
     }
 
-    /// Makes the subscriptions those of the clients.
+    /// Makes the subscriptions those of the clients. Those that have failed are tried again later.
     async fn subscribe(&mut self, state: &UpstreamState) {
         let Some(toolset) = state.inner.lock().toolset.clone() else {
             return;
         };
-        let server = self.route.entry.name.as_str();
         let wanted = state.watched.borrow().clone();
+        self.end_subscriptions(&toolset, &wanted).await;
+        let is_due = self.retry_at.is_none_or(|at| at <= Instant::now());
+        let mut has_failed = false;
+        for uri in wanted {
+            match self.subscribed.get(&uri) {
+                Some(true) => continue,
+                Some(false) if !is_due => continue,
+                _ => {}
+            }
+            let subscribed = toolset.subscribe(&uri).await;
+            let before = self.subscribed.insert(uri.clone(), subscribed.is_ok());
+            let Err(error) = subscribed else {
+                // It may have changed before.
+                self.notifier.resource_updated(uri);
+                continue;
+            };
+            has_failed = true;
+            if before.is_none() {
+                self.warn_of_failure(&error);
+            }
+            if error.kind() == ErrorKind::Timeout {
+                // The rest would take as long.
+                break;
+            }
+        }
+        if has_failed {
+            self.retry_at = Some(Instant::now() + self.retries.next());
+        } else if is_due {
+            self.retry_at = None;
+            self.retries = Backoff(0);
+        }
+    }
+
+    /// Ends the subscriptions that no client wants any more.
+    async fn end_subscriptions(&mut self, toolset: &ImportedToolset, wanted: &BTreeSet<String>) {
         let ended = self
             .subscribed
             .keys()
@@ -515,54 +571,66 @@ impl Watched<'_> {
         for uri in ended {
             self.subscribed.remove(&uri);
             if let Err(error) = toolset.unsubscribe(&uri).await {
-                let error = escape_invisible(error.message());
                 tracing::debug!(
-                    server,
-                    error,
+                    server = self.route.entry.name,
+                    error = escape_invisible(error.message()),
                     "failed to end the subscription to a resource"
                 );
             }
         }
-        for uri in wanted {
-            if self.subscribed.contains_key(&uri) {
-                continue;
-            }
-            let subscribed = toolset.subscribe(&uri).await;
-            self.subscribed.insert(uri.clone(), subscribed.is_ok());
-            if let Err(error) = subscribed {
-                let is_silent = error.kind() == ErrorKind::Timeout;
-                let error = truncate(&escape_invisible(error.message()), MAX_ERROR);
-                tracing::warn!(
-                    server,
-                    error,
-                    "failed to subscribe to a resource; its clients get no updates"
-                );
-                if is_silent {
-                    // The rest would take as long.
-                    return;
-                }
-            } else {
-                // It may have changed before.
-                self.notifier.resource_updated(uri);
-            }
-        }
+    }
+
+    fn warn_of_failure(&self, error: &ToolError) {
+        tracing::warn!(
+            server = self.route.entry.name,
+            error = truncate(&escape_invisible(error.message()), MAX_ERROR),
+            "failed to subscribe to a resource; it is tried again, and its clients get no updates until then"
+        );
     }
 
     /// Forwards the updates of resources, each once.
-    fn forward(&self, updates: impl Iterator<Item = ServerChange>) {
+    fn forward(&self, updates: impl Iterator<Item = ServerChange>, policy: &GatewayPolicy) {
         let mut uris = BTreeSet::new();
         for update in updates {
             match update {
-                ServerChange::Resource(uri) if self.subscribed.contains_key(&uri) => {
-                    _ = uris.insert(uri);
-                }
+                ServerChange::Resource(uri) => _ = uris.insert(uri),
                 ServerChange::Missed => uris.extend(self.subscribed.keys().cloned()),
                 _ => {}
             }
         }
         for uri in uris {
-            self.notifier.resource_updated(uri);
+            self.forward_to_whole(&uri, policy);
+            if self.subscribed.contains_key(&uri) {
+                self.notifier.resource_updated(uri);
+            }
         }
+    }
+
+    /// Forwards the update of a part of a resource, such as a file in a folder, to the clients that
+    /// have subscribed to the resource.
+    fn forward_to_whole(&self, uri: &str, policy: &GatewayPolicy) {
+        let resources = self.subscribed.keys();
+        let resources = resources.filter(|resource| is_part(uri, resource));
+        let resources = resources.collect::<Vec<_>>();
+        let is_quarantined = self.quarantined.contains(&format!("resource:{uri}"));
+        if resources.is_empty() || is_quarantined || !policy.allows_uri(uri) {
+            return;
+        }
+        for resource in resources {
+            self.notifier.part_updated(resource.as_str(), uri);
+        }
+    }
+
+    /// Notes that the server is connected again.
+    async fn note_connection(&mut self, state: &UpstreamState, changed: &Notify) {
+        let server = self.route.entry.name.as_str();
+        tracing::info!(server, "connected again to a server");
+        self.backoff = Backoff(0);
+        state.health.send_replace(Health::Up);
+        changed.notify_one();
+        // The client has renewed the others itself.
+        self.subscribed.retain(|_, is_taken| *is_taken);
+        self.subscribe(state).await;
     }
 
     async fn connect_again(
@@ -573,21 +641,19 @@ impl Watched<'_> {
     ) {
         let server = self.route.entry.name.as_str();
         match toolset.refresh().await {
-            Ok(()) => {
-                tracing::info!(server, "connected again to a server");
-                self.backoff = Backoff(0);
-                state.health.send_replace(Health::Up);
-                changed.notify_one();
-                // The client has renewed the others itself.
-                self.subscribed.retain(|_, is_taken| *is_taken);
-                self.subscribe(state).await;
-            }
+            Ok(()) => self.note_connection(state, changed).await,
             Err(error) => {
                 state.note_failure(server, &toolset.login_failure().unwrap_or(error));
                 self.backoff.pause().await;
             }
         }
     }
+}
+
+/// Returns true if a URI is below that of a resource.
+fn is_part(uri: &str, resource: &str) -> bool {
+    let below = uri.strip_prefix(resource.trim_end_matches('/'));
+    below.is_some_and(|below| below.starts_with('/')) && uri != resource
 }
 
 /// Returns the names of the tools that the server has and that are not offered, other than added
@@ -604,14 +670,65 @@ pub(crate) fn quarantined(toolset: &ImportedToolset) -> BTreeSet<String> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn offered_names_lead_back_to_those_of_the_server() {
-        let command = Target::Command {
+    fn command() -> Target {
+        Target::Command {
             program: "x".into(),
             arguments: Vec::new(),
             env: Vec::new(),
             cwd: None,
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_resource_is_below_it() {
+        for (uri, resource, is_below) in [
+            ("file:///dir/a.txt", "file:///dir", true),
+            ("file:///dir/a.txt", "file:///dir/", true),
+            ("file:///dir/a/b", "file:///dir", true),
+            ("file:///dir", "file:///dir", false),
+            ("file:///dir/", "file:///dir/", false),
+            ("file:///dir2/a", "file:///dir", false),
+            ("notes://all", "notes://all/7", false),
+        ] {
+            assert_eq!(is_part(uri, resource), is_below, "{uri} {resource}");
+        }
+    }
+
+    // T31
+    #[test]
+    fn a_route_to_fewer_hosts_restricts_the_earlier_one() {
+        let remote = Target::Url {
+            url: "https://mcp.example/mcp".parse().expect("a URL"),
+            headers: Vec::new(),
         };
+        let route = |target: &Target, hosts: Option<&[&str]>| {
+            let hosts = hosts.map(|hosts| hosts.iter().map(ToString::to_string).collect());
+            let mut policy = GatewayPolicy::default();
+            policy.file.egress = Some(EgressRules {
+                hosts,
+                private: Vec::new(),
+            });
+            Route::new(ServerEntry::new("one", target.clone()), &policy)
+        };
+        let one: Option<&[&str]> = Some(&["a.example"]);
+        let both: Option<&[&str]> = Some(&["a.example", "b.example"]);
+        for (before, now, is_less) in [
+            (None, one, true),
+            (both, one, true),
+            (one, both, false),
+            (one, None, false),
+            (both, both, false),
+        ] {
+            let before = [&remote, &command()].map(|target| route(target, before));
+            let now = [&remote, &command()].map(|target| route(target, now));
+            assert_eq!(now[0].restricts(&before[0]), is_less);
+            assert!(!now[1].restricts(&before[1]), "a program has no address");
+        }
+    }
+
+    #[test]
+    fn offered_names_lead_back_to_those_of_the_server() {
+        let command = command();
         for (prefix, own, offered) in [
             ("", "_x", "_x"),
             ("", "x", "x"),

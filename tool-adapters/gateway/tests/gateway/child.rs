@@ -121,6 +121,14 @@ fn touch(ctx: &RunContext) {
     data.0.changes().resource_updated("notes://all");
 }
 
+/// Report a change of a part of the notes.
+#[tool(category = "action")]
+fn touch_part(part: &str, ctx: &RunContext) {
+    let data = ctx.user_data::<(Server, Runtime)>().expect("set");
+    let uri = format!("notes://all/{part}");
+    data.0.changes().part_updated("notes://all", uri);
+}
+
 /// Ask the user before the end.
 #[tool(category = "action")]
 async fn ask(ctx: &RunContext) -> Result<&'static str, ToolError> {
@@ -190,6 +198,7 @@ fn tools() -> ToolContextBuilder {
         "takes" => tools.with(search_tools),
         "changes" => tools
             .with(touch)
+            .with(touch_part)
             .with_resource(one_of_many)
             .with_resource(file),
         _ => tools,

@@ -34,6 +34,10 @@ fn answer(answers: &Answers, message: &Value) -> Option<String> {
             let info = json!({"name": "raw", "version": "1"});
             json!({"protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info}).to_string()
         }),
+        (_, Some(result)) if result == REFUSAL => {
+            let error = json!({"code": -32603, "message": "not now"});
+            return Some(json!({"jsonrpc": "2.0", "id": id, "error": error}).to_string());
+        }
         (_, Some(result)) => result.clone(),
         ("resources/subscribe" | "resources/unsubscribe", None) => "{}".to_owned(),
         _ => {
@@ -54,6 +58,9 @@ fn answer(answers: &Answers, message: &Value) -> Option<String> {
 
 /// The request whose answer makes a server one of a revision without sessions.
 pub(crate) const DISCOVER: &str = "server/discover ";
+
+/// The text in the place of a result that refuses a request.
+pub(crate) const REFUSAL: &str = "refused";
 
 /// Returns the entry of a server over standard streams, whose answers are written to a file.
 pub(crate) fn entry(file: &Path, answers: &Answers) -> Value {
@@ -96,13 +103,14 @@ fn serves() {
 /// A server over HTTP.
 pub(crate) struct HttpServer {
     pub(crate) url: String,
+    pub(crate) answers: Arc<Mutex<Answers>>,
     /// The messages that it has got.
     pub(crate) got: Arc<Mutex<Vec<Value>>>,
 }
 
 #[derive(Clone)]
 struct Served {
-    answers: Arc<Answers>,
+    answers: Arc<Mutex<Answers>>,
     with_events: bool,
     got: Arc<Mutex<Vec<Value>>>,
 }
@@ -115,14 +123,15 @@ impl HttpServer {
             .expect("a port");
         let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
         let got = Arc::<Mutex<Vec<Value>>>::default();
+        let answers = Arc::new(Mutex::new(answers.clone()));
         let served = Served {
-            answers: Arc::new(answers.clone()),
+            answers: Arc::clone(&answers),
             with_events,
             got: Arc::clone(&got),
         };
         let router = Router::new().route("/mcp", post(serve)).with_state(served);
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { url, got }
+        Self { url, answers, got }
     }
 
     pub(crate) fn got(&self, method: &str) -> Vec<Value> {
@@ -136,7 +145,7 @@ impl HttpServer {
 
 async fn serve(State(served): State<Served>, body: String) -> Response {
     let message = serde_json::from_str::<Value>(&body).expect("JSON");
-    let answer = answer(&served.answers, &message);
+    let answer = answer(&served.answers.lock().expect("no panic"), &message);
     served.got.lock().expect("no panic").push(message);
     match answer {
         None => StatusCode::ACCEPTED.into_response(),

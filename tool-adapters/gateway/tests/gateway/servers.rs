@@ -75,6 +75,27 @@ async fn a_server_that_crashes_is_started_again() {
     gateway.close().await;
 }
 
+// T25
+#[tokio::test]
+async fn a_server_that_a_call_repairs_is_up_again() {
+    let folder = Folder::new("");
+    let mut one = folder.child("one", "v1");
+    let script = r#"test ! -e broken || exit 1; exec "$0" "$@" 3>&1 >&2"#;
+    (one["args"][1], one["cwd"]) = (json!(script), json!(folder.as_path()));
+    folder.servers(&json!({"one": one}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    folder.write("broken", "");
+    client.call("one_crash", json!({})).await;
+    until(async || gateway.servers()[0].error.is_some()).await;
+
+    std::fs::remove_file(folder.path("broken")).expect("removed");
+    // The gateway itself tries again after a pause.
+    until(async || !client.call("one_echo", json!({"text": "a"})).await.1).await;
+    until(async || gateway.servers()[0].is_up).await;
+    gateway.close().await;
+}
+
 #[tokio::test]
 async fn a_rule_says_that_no_call_is_sent_again() {
     let folder = Folder::new("");

@@ -1,5 +1,6 @@
 //! Updates of resources, from the servers to the clients that have subscribed.
 
+use crate::raw_server::{Answers, HttpServer, REFUSAL};
 use crate::support::{Client, Folder, until};
 use serde_json::json;
 use std::sync::Arc;
@@ -206,5 +207,81 @@ async fn a_resource_that_is_denied_is_not_subscribed_to() {
     gateway.reload().await.expect("valid files");
     until(async || sent(&folder, "resources/unsubscribe") == 1).await;
     assert_eq!(sent(&folder, "resources/subscribe"), 1);
+    gateway.close().await;
+}
+
+/// Starts a server over HTTP that reads this unlisted resource.
+async fn with_unlisted(uri: &str) -> HttpServer {
+    let contents = json!({"contents": [{"uri": uri, "text": "seven"}]});
+    let answers = Answers::from([
+        ("tools/list ".to_owned(), json!({"tools": []}).to_string()),
+        (format!("resources/read {uri}"), contents.to_string()),
+    ]);
+    HttpServer::start(&answers, false).await
+}
+
+// T30
+#[tokio::test]
+async fn a_subscription_is_made_once_its_server_is_known() {
+    let one = with_unlisted("notes://1").await;
+    let two = with_unlisted("notes://7").await;
+    let folder = Folder::new("[egress]\nprivate = ['127.0.0.1']");
+    folder.servers(&json!({"one": {"url": one.url}, "two": {"url": two.url}}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    let uri = json!({"uri": "notes://7"});
+    let answer = client.request("resources/subscribe", uri.clone()).await;
+    assert_eq!(answer["result"], json!({}), "{answer}");
+    let read = client.request("resources/read", uri).await;
+    assert!(read["result"].is_object(), "{read}");
+
+    client.notified(UPDATED).await;
+    assert_eq!(two.got("resources/subscribe").len(), 1);
+    assert!(one.got("resources/subscribe").is_empty());
+    gateway.close().await;
+}
+
+// T30
+#[tokio::test]
+async fn a_subscription_that_fails_is_tried_again() {
+    let one = with_unlisted("notes://7").await;
+    let key = "resources/subscribe notes://7";
+    let refusal = (key.to_owned(), REFUSAL.to_owned());
+    one.answers.lock().expect("no panic").extend([refusal]);
+    let folder = Folder::new("[egress]\nprivate = ['127.0.0.1']");
+    folder.servers(&json!({"one": {"url": one.url}}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    client
+        .request("resources/subscribe", json!({"uri": "notes://7"}))
+        .await;
+    until(async || !one.got("resources/subscribe").is_empty()).await;
+
+    one.answers.lock().expect("no panic").remove(key);
+    client.notified(UPDATED).await;
+    gateway.close().await;
+}
+
+// T30
+#[tokio::test]
+async fn updates_of_parts_reach_the_clients_of_the_whole() {
+    let folder = recorded();
+    folder.policy("deny = ['notes://all/secret']");
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    client
+        .request("resources/subscribe", json!({"uri": "notes://all"}))
+        .await;
+    client.notified(UPDATED).await;
+    client.messages.clear();
+    for part in ["secret", "7"] {
+        client.call("one_touch_part", json!({"part": part})).await;
+    }
+    client.notified(UPDATED).await;
+    let updated = client.messages.iter();
+    let uris = updated
+        .filter(|message| message["method"] == UPDATED)
+        .map(|message| message["params"]["uri"].clone());
+    assert_eq!(uris.collect::<Vec<_>>(), ["notes://all/7"]);
     gateway.close().await;
 }

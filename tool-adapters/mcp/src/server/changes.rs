@@ -44,6 +44,11 @@ enum Change {
     Prompts,
     Resources,
     Resource(Arc<str>),
+    /// A part of a resource.
+    Part {
+        resource: Arc<str>,
+        uri: Arc<str>,
+    },
 }
 
 /// Reports changes of a server's prompts and resources to its clients. Cheap to clone.
@@ -103,6 +108,14 @@ impl ChangeNotifier {
 /// Items for the gateway, beside the public interface. They may change in a patch version.
 #[doc(hidden)]
 impl ChangeNotifier {
+    /// Reports that a part of a resource has changed to the clients that have subscribed to the
+    /// resource.
+    pub fn part_updated(&self, resource: impl Into<Arc<str>>, uri: impl Into<Arc<str>>) {
+        let resource = resource.into();
+        let uri = uri.into();
+        let _ = self.0.send(Change::Part { resource, uri });
+    }
+
     /// Returns the resources to which clients have subscribed.
     pub fn watched(&self) -> &WatchedResources {
         &self.1
@@ -356,14 +369,16 @@ impl Change {
             Self::Resources if wanted.resources_list_changed == Some(true) => Some(
                 ServerNotification::ResourceListChangedNotification(NotificationNoParam::default()),
             ),
-            Self::Resource(uri) if subscriptions.has(&uri) => {
-                let update =
-                    ResourceUpdatedNotification::new(ResourceUpdatedNotificationParam::new(&*uri));
-                Some(ServerNotification::ResourceUpdatedNotification(update))
-            }
+            Self::Resource(uri) if subscriptions.has(&uri) => Some(updated(&uri)),
+            Self::Part { resource, uri } if subscriptions.has(&resource) => Some(updated(&uri)),
             _ => None,
         }
     }
+}
+
+fn updated(uri: &str) -> ServerNotification {
+    let params = ResourceUpdatedNotificationParam::new(uri);
+    ServerNotification::ResourceUpdatedNotification(ResourceUpdatedNotification::new(params))
 }
 
 /// A stream of changes that a client has open.
