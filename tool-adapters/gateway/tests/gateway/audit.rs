@@ -170,7 +170,7 @@ async fn reads_gets_and_denied_names_leave_records() {
     assert!(!folder.read("audit.jsonl").contains("hunter2"));
 }
 
-// G4
+// T32
 #[tokio::test]
 async fn subscriptions_leave_records() {
     let (folder, gateway, mut client) =
@@ -192,7 +192,7 @@ async fn subscriptions_leave_records() {
     assert_eq!(found, expected);
 }
 
-// G4
+// T32
 #[tokio::test]
 async fn streams_of_changes_leave_records() {
     let folder = Folder::new("[audit]\nfile = 'audit.jsonl'");
