@@ -108,6 +108,14 @@ impl EqualityRules {
         };
         let mut rules: Vec<_> = named.map(rule).collect();
         if parameters.iter().any(|parameter| parameter.flatten) {
+            // A type that may be absent as a whole has no defaults then.
+            let may_be_absent = |rule: &EqualityRule| {
+                parameters
+                    .iter()
+                    .zip(&schema.fields)
+                    .filter_map(|(row, field)| Some((row, field.flattened.as_ref()?)))
+                    .any(|(row, own)| own.names.contains(&rule.name) && (row.optional)())
+            };
             // Only the schema knows what a flattened type adds.
             rules.extend(
                 Self::of_schema(&schema.value)
@@ -117,6 +125,7 @@ impl EqualityRules {
                         rule.default
                             .as_ref()
                             .is_some_and(|default| !default.is_null())
+                            && !may_be_absent(rule)
                             && parameters
                                 .iter()
                                 .all(|parameter| parameter.flatten || parameter.name != rule.name)

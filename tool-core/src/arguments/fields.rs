@@ -6,11 +6,13 @@ use crate::json::error;
 use crate::json::keys::Key;
 use crate::json::probe::SchemaProbe;
 use crate::schema::build::FieldRule;
+use crate::schema::flattened::{self, FlattenedNames};
 use crate::schema::nullable::NullMeaning;
 use crate::schema::parameter::{AbsentValue, DefaultValue, Parameter};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use std::borrow::Cow;
+use std::cell::LazyCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -103,8 +105,8 @@ pub trait Slot<'de, R: ValueReader<'de> = Decoder<'de>> {
     /// Takes what the type decodes from an absent value. Returns false if it decodes nothing.
     fn fill_absent(&mut self) -> bool;
 
-    /// Decodes a flattened parameter from the entries that were kept.
-    fn take_from(&mut self, _: &mut FlattenedEntries<'de>) -> Result<(), error::Error> {
+    /// Decodes a flattened parameter, which has this position, from the entries that were kept.
+    fn take_from(&mut self, _: &mut FlattenedEntries<'de>, _: usize) -> Result<(), error::Error> {
         Ok(())
     }
 }
@@ -136,8 +138,12 @@ impl<'de, T: DeserializeOwned, R: ValueReader<'de>> Slot<'de, R> for Flattened<T
         self.0.is_some()
     }
 
-    fn take_from(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), error::Error> {
-        self.0 = Some(rest.take()?);
+    fn take_from(
+        &mut self,
+        rest: &mut FlattenedEntries<'de>,
+        position: usize,
+    ) -> Result<(), error::Error> {
+        self.0 = Some(rest.take(position)?);
         Ok(())
     }
 }
@@ -150,7 +156,7 @@ fn complete<'de, R: ValueReader<'de>>(
 ) -> Result<(), error::Error> {
     for (index, (slot, parameter)) in slots.iter_mut().zip(parameters).enumerate() {
         if parameter.flatten {
-            slot.take_from(&mut rest)?;
+            slot.take_from(&mut rest, index)?;
         } else if matches!(parameter.default, DefaultValue::None) && !slot.fill_absent() {
             return Err(missing(index));
         }
@@ -415,9 +421,13 @@ impl<'de, 'n> ObjectFields<'de, 'n> {
 
     /// Keeps the value of that entry for the flattened parameters.
     fn keep(&mut self, rest: &mut FlattenedEntries<'de>) -> Result<(), error::Error> {
+        let names = self.rules.iter().map(|rule| rule.flattened.as_ref());
+        let owner =
+            flattened::owner(names, &self.key).ok_or_else(|| unknown::<error::Error>(&self.key))?;
+
         rest.probe_with(self.decoder.probe());
         let raw = self.decoder.raw()?;
-        rest.push(std::mem::take(&mut self.key), raw.into())
+        rest.push(owner, std::mem::take(&mut self.key), raw.into())
             .map_err(error::Error::custom)
     }
 }
@@ -474,6 +484,8 @@ impl<'de, M: MapAccess<'de>> ArgumentSource<'de> for MapSource<M> {
     ) -> Result<(), M::Error> {
         let mut given = ParameterSet::default();
         let mut rest = FlattenedEntries::default();
+        // A call knows the names from the schema of its tool.
+        let names = LazyCell::new(|| FlattenedNames::of_table(self.parameters));
         let mut guess = 0;
 
         while let Some(key) = self.values.0.next_key::<String>()? {
@@ -482,9 +494,11 @@ impl<'de, M: MapAccess<'de>> ArgumentSource<'de> for MapSource<M> {
             guess = index + 1;
 
             if flattened {
+                let owner = flattened::owner(names.iter().map(Option::as_ref), &key)
+                    .ok_or_else(|| unknown::<M::Error>(&key))?;
                 let value = self.values.value::<serde_json::Value>()?;
                 let text = serde_json::to_string(&value).map_err(M::Error::custom)?;
-                rest.push(key.into(), text.into())
+                rest.push(owner, key.into(), text.into())
                     .map_err(M::Error::custom)?;
             } else if !given.insert(index) {
                 return Err(twice(&key));

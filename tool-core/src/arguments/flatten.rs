@@ -4,13 +4,14 @@ use crate::json::decoder::Decoder;
 use crate::json::error::Error;
 use crate::json::keys::{FEW, Key};
 use crate::json::probe::{Request, SchemaProbe};
-use serde::de::value::StrDeserializer;
+use serde::de::value::{MapAccessDeserializer, StrDeserializer};
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
 
-/// The entries that no parameter has the name of, for the flattened parameters.
+/// The entries of flattened parameters. Each belongs to the parameter whose type publishes its
+/// name.
 ///
 /// They are kept as text, so that a flattened type is decoded as strictly as any other. Serde's own
 /// `flatten` decodes from a copy that has lost the form of the text.
@@ -19,14 +20,14 @@ pub struct FlattenedEntries<'de> {
     entries: Vec<FlattenedEntry<'de>>,
     /// The keys, once there are more than [`FEW`].
     keys: HashSet<Cow<'de, str>>,
-    /// The number of entries that were taken.
-    taken: Cell<usize>,
     probe: Option<&'de SchemaProbe>,
     /// The number of flattened parameters that were decoded.
     decoded: Cell<usize>,
 }
 
 struct FlattenedEntry<'de> {
+    /// The position of the parameter that it belongs to.
+    owner: usize,
     key: Cow<'de, str>,
     text: Cow<'de, str>,
     taken: Cell<bool>,
@@ -44,12 +45,18 @@ impl<'de> FlattenedEntries<'de> {
         self.probe = probe;
     }
 
-    /// Adds an entry with the text of its value. A repeated key is an error.
-    pub(crate) fn push(&mut self, key: Cow<'de, str>, text: Cow<'de, str>) -> Result<(), String> {
+    /// Adds an entry of a parameter with the text of its value. A repeated key is an error.
+    pub(crate) fn push(
+        &mut self,
+        owner: usize,
+        key: Cow<'de, str>,
+        text: Cow<'de, str>,
+    ) -> Result<(), String> {
         if !self.is_new(&key) {
             return Err(format!("parameter `{}` is given twice", key.escape_debug()));
         }
         self.entries.push(FlattenedEntry {
+            owner,
             key,
             text,
             taken: Cell::new(false),
@@ -68,9 +75,12 @@ impl<'de> FlattenedEntries<'de> {
         self.keys.insert(key.clone())
     }
 
-    /// Decodes `T` from the entries that it asks for. They are not offered to another type.
-    pub(crate) fn take<T: DeserializeOwned>(&self) -> Result<T, Error> {
-        let value = T::deserialize(EntriesDeserializer(self));
+    /// Decodes a parameter of type `T` from its entries.
+    pub(crate) fn take<T: DeserializeOwned>(&self, parameter: usize) -> Result<T, Error> {
+        let value = T::deserialize(EntriesDeserializer {
+            all: self,
+            parameter,
+        });
         self.decoded.set(self.decoded.get() + 1);
         value
     }
@@ -85,27 +95,31 @@ impl<'de> FlattenedEntries<'de> {
 }
 
 #[derive(Clone, Copy)]
-struct EntriesDeserializer<'r>(&'r FlattenedEntries<'r>);
+struct EntriesDeserializer<'r> {
+    all: &'r FlattenedEntries<'r>,
+    parameter: usize,
+}
 
 impl<'r> EntriesDeserializer<'r> {
     fn observe(self, request: Request<'_>) {
-        if let Some(probe) = self.0.probe {
-            probe.observe(self.0.decoded.get(), request);
+        if let Some(probe) = self.all.probe {
+            probe.observe(self.all.decoded.get(), request);
         }
     }
 
-    /// Takes the entries whose keys a type asks for.
-    fn take(self, is_wanted: impl Fn(&str) -> bool) -> TakenEntries<'r> {
-        let fits = |entry: &&FlattenedEntry<'r>| !entry.taken.get() && is_wanted(&entry.key);
-        let entries = self.0.entries.iter().filter(fits).collect::<Vec<_>>();
-        for entry in &entries {
-            entry.taken.set(true);
-        }
-        self.0.taken.set(self.0.taken.get() + entries.len());
-        TakenEntries {
-            entries: entries.into_iter(),
+    /// Returns the entries of the parameter.
+    fn own(self) -> impl Iterator<Item = &'r FlattenedEntry<'r>> {
+        let is_own = move |entry: &&FlattenedEntry<'_>| entry.owner == self.parameter;
+        self.all.entries.iter().filter(is_own)
+    }
+
+    /// Offers the entries whose keys a type asks for.
+    fn offer(self, is_wanted: impl Fn(&str) -> bool) -> OfferedEntries<'r> {
+        let wanted = self.own().filter(|entry| is_wanted(&entry.key));
+        OfferedEntries {
+            entries: wanted.collect::<Vec<_>>().into_iter(),
             current: None,
-            all: self.0,
+            all: self.all,
         }
     }
 }
@@ -120,7 +134,7 @@ impl<'r> Deserializer<'r> for EntriesDeserializer<'r> {
 
     fn deserialize_map<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
         self.observe(Request::Map);
-        visitor.visit_map(self.take(|_| true))
+        visitor.visit_map(self.offer(|_| true))
     }
 
     fn deserialize_struct<V: Visitor<'r>>(
@@ -130,13 +144,24 @@ impl<'r> Deserializer<'r> for EntriesDeserializer<'r> {
         visitor: V,
     ) -> Result<V::Value, Error> {
         self.observe(Request::Struct(fields));
-        visitor.visit_map(self.take(|key| fields.contains(&key)))
+        visitor.visit_map(self.offer(|key| fields.contains(&key)))
+    }
+
+    fn deserialize_enum<V: Visitor<'r>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Error> {
+        self.observe(Request::Variant(variants));
+        // The name of a variant is the key of its entry.
+        let entries = self.offer(|key| variants.contains(&key));
+        visitor.visit_enum(MapAccessDeserializer::new(entries))
     }
 
     fn deserialize_option<V: Visitor<'r>>(self, visitor: V) -> Result<V::Value, Error> {
         self.observe(Request::Option);
-        let nothing = self.0.taken.get() == self.0.entries.len();
-        if nothing {
+        if self.own().next().is_none() {
             visitor.visit_none()
         } else {
             visitor.visit_some(self)
@@ -159,17 +184,17 @@ impl<'r> Deserializer<'r> for EntriesDeserializer<'r> {
     serde::forward_to_deserialize_any! {
         <V: Visitor<'r>>
         bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit_struct
-        seq tuple tuple_struct enum identifier ignored_any
+        seq tuple tuple_struct identifier ignored_any
     }
 }
 
-struct TakenEntries<'r> {
+struct OfferedEntries<'r> {
     entries: std::vec::IntoIter<&'r FlattenedEntry<'r>>,
     current: Option<&'r FlattenedEntry<'r>>,
     all: &'r FlattenedEntries<'r>,
 }
 
-impl<'r> MapAccess<'r> for TakenEntries<'r> {
+impl<'r> MapAccess<'r> for OfferedEntries<'r> {
     type Error = Error;
 
     fn next_key_seed<K: DeserializeSeed<'r>>(
@@ -179,6 +204,7 @@ impl<'r> MapAccess<'r> for TakenEntries<'r> {
         let Some(entry) = self.entries.next() else {
             return Ok(None);
         };
+        entry.taken.set(true);
         self.current = Some(entry);
         seed.deserialize(StrDeserializer::<Error>::new(&entry.key))
             .map(Some)

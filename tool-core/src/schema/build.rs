@@ -5,6 +5,9 @@
 
 use crate::json::probe::SchemaProbe;
 use crate::json::string::push_string;
+use crate::schema::compiled::CompiledSchema;
+use crate::schema::evaluation::is_valid;
+use crate::schema::flattened::FlattenedNames;
 use crate::schema::normalize::{append_description, normalize, prune};
 use crate::schema::nullable::{NullMeaning, allows_null, strip_null};
 use crate::schema::parameter::{Parameter, ResolvedParameter};
@@ -13,6 +16,7 @@ use crate::schema::{constraints, walk};
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 /// The schema of a tool's arguments, as it is published and enforced.
@@ -37,17 +41,28 @@ pub(crate) struct FieldRule {
     /// parameter.
     pub(crate) key: Option<Box<str>>,
     pub(crate) null: NullMeaning,
+    /// The names of the entries that belong to a flattened parameter.
+    pub(crate) flattened: Option<FlattenedNames>,
 }
 
 impl FieldRule {
-    fn new(row: &Parameter, null: NullMeaning) -> Self {
-        let key = (!row.flatten).then(|| {
-            let mut key = String::new();
-            push_string(&mut key, row.name);
-            key.push(':');
-            key.into()
-        });
-        Self { key, null }
+    fn named(row: &Parameter, null: NullMeaning) -> Self {
+        let mut key = String::new();
+        push_string(&mut key, row.name);
+        key.push(':');
+        Self {
+            key: Some(key.into()),
+            null,
+            flattened: None,
+        }
+    }
+
+    fn flattened(names: FlattenedNames) -> Self {
+        Self {
+            key: None,
+            null: NullMeaning::Refused,
+            flattened: Some(names),
+        }
     }
 }
 
@@ -84,14 +99,9 @@ pub(crate) fn build_schema(
     definitions.values_mut().for_each(normalize);
     let root = json!({ "$defs": definitions });
     let mut builder = SchemaBuilder::default();
-    let rows: Vec<_> = parameters.iter().map(|parameter| parameter.row).collect();
-    let nulls = parameters
+    let fields = parameters
         .into_iter()
-        .map(|parameter| builder.add(parameter, &root, &definitions, check));
-    let fields = rows
-        .iter()
-        .zip(nulls)
-        .map(|(row, null)| FieldRule::new(row, null))
+        .map(|parameter| builder.add(parameter, &root, &definitions, check))
         .collect();
     if !builder.problems.is_empty() {
         return Err(builder.problems);
@@ -134,6 +144,8 @@ pub(crate) fn normalize_result(mut schema: Value) -> Value {
 #[derive(Default)]
 struct SchemaBuilder {
     properties: Map<String, Value>,
+    /// The names of all properties, with those in `unions`.
+    names: BTreeSet<String>,
     required: Vec<String>,
     /// The schema of properties without a name in the schema. Without one, unknown names are
     /// refused.
@@ -153,29 +165,46 @@ impl SchemaBuilder {
     }
 
     fn property(&mut self, parameter: &str, name: String, schema: Value) {
-        if self.properties.contains_key(&name) {
-            self.problem(
-                parameter,
-                format!("the name `{name}` is already used by another parameter"),
-            );
-        } else {
+        if self.claim(parameter, &name) {
             self.properties.insert(name, schema);
         }
     }
 
-    /// Adds one parameter and returns the meaning of `null` for it.
+    /// Returns true for a name that no other parameter has. Another one is a problem.
+    fn claim(&mut self, parameter: &str, name: &str) -> bool {
+        let is_free = self.names.insert(name.to_owned());
+        if !is_free {
+            self.problem(
+                parameter,
+                format!("the name `{name}` is already used by another parameter"),
+            );
+        }
+        is_free
+    }
+
+    /// Sets the schema of the properties without a name in the schema.
+    fn take_others(&mut self, parameter: &str, schema: Value) {
+        if self.additional.replace(schema).is_some() {
+            self.problem(
+                parameter,
+                "another flattened parameter takes all other names already",
+            );
+        }
+    }
+
+    /// Adds one parameter and returns the rules by which it is read.
     fn add(
         &mut self,
         mut parameter: ResolvedParameter,
         root: &Value,
         definitions: &Map<String, Value>,
         check: ValueCheck,
-    ) -> NullMeaning {
+    ) -> FieldRule {
         let mut schema = std::mem::take(&mut parameter.schema);
         normalize(&mut schema);
         if parameter.row.flatten {
-            self.flatten(&parameter, schema, root);
-            return NullMeaning::Refused;
+            let names = self.flatten(&parameter, schema, root);
+            return FieldRule::flattened(names);
         }
         let required = !parameter.optional && parameter.default.is_none();
         if parameter.optional {
@@ -212,7 +241,7 @@ impl SchemaBuilder {
         if !parameter.row.aliases.is_empty() {
             self.publish_aliases(&parameter, &schema, required);
         }
-        null
+        FieldRule::named(&parameter.row, null)
     }
 
     /// Publishes the aliases of a parameter as properties of their own.
@@ -253,33 +282,55 @@ impl SchemaBuilder {
         }
     }
 
-    /// Merges the properties of a parameter's type into those of the tool.
-    fn flatten(&mut self, parameter: &ResolvedParameter, mut schema: Value, root: &Value) {
+    /// Merges the properties of a parameter's type into those of the tool. Returns their names.
+    fn flatten(
+        &mut self,
+        parameter: &ResolvedParameter,
+        mut schema: Value,
+        root: &Value,
+    ) -> FlattenedNames {
+        let name = parameter.row.name;
         let may_be_absent = parameter.optional || parameter.default.is_some();
         if may_be_absent {
             strip_null(&mut schema);
         }
+        let names = FlattenedNames::of_schema(&schema, root);
         let mut object = walk::follow(root, &schema).clone();
         if object == Value::Bool(true) {
-            self.additional = Some(Value::Bool(true));
-            return;
+            self.take_others(name, Value::Bool(true));
+            return names;
         }
         if !is_object(&object, root, 0) {
-            self.problem(
-                parameter.row.name,
-                "`flatten` needs a type that is an object in JSON",
-            );
-            return;
+            self.problem(name, "`flatten` needs a type that is an object in JSON");
+            return names;
         }
         if let Some(map) = object
             .as_object_mut()
             .filter(|map| has_only_properties(map))
         {
-            self.flatten_properties(parameter.row.name, map, may_be_absent);
-        } else {
-            remove_closing(&mut object, root);
-            self.unions.push(object);
+            self.flatten_properties(name, map, may_be_absent);
+            return names;
         }
+
+        if may_be_absent && !accepts_nothing(&object, root) {
+            self.problem(
+                name,
+                "`flatten` needs a struct where the parameter may be absent; remove the `Option` or the `flatten`",
+            );
+        }
+        for property in &names.names {
+            self.claim(name, property);
+        }
+        // In the union, it would apply to the properties of other parameters.
+        if let Some(rest @ (Value::Object(_) | Value::Bool(true))) = object
+            .as_object_mut()
+            .and_then(|map| map.remove("additionalProperties"))
+        {
+            self.take_others(name, rest);
+        }
+        remove_closing(&mut object, root);
+        self.unions.push(object);
+        names
     }
 
     fn flatten_properties(
@@ -315,7 +366,7 @@ impl SchemaBuilder {
         if let Some(rest @ (Value::Object(_) | Value::Bool(true))) =
             map.remove("additionalProperties")
         {
-            self.additional = Some(rest);
+            self.take_others(parameter, rest);
         }
     }
 
@@ -390,6 +441,13 @@ fn has_only_properties(map: &Map<String, Value>) -> bool {
             "type" | "properties" | "required" | "additionalProperties"
         ) || walk::is_annotation(keyword)
     })
+}
+
+/// Returns true if a schema accepts an object without members.
+fn accepts_nothing(schema: &Value, root: &Value) -> bool {
+    let whole = json!({ "allOf": [schema], "$defs": root.get("$defs") });
+    let compiled = CompiledSchema::new(&whole);
+    compiled.is_ok_and(|compiled| is_valid(&compiled, &json!({})))
 }
 
 /// Returns true if every value that the schema accepts is an object.

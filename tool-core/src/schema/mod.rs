@@ -11,6 +11,7 @@ pub(crate) mod constraints;
 pub(crate) mod drafts;
 pub(crate) mod evaluation;
 pub(crate) mod example;
+pub(crate) mod flattened;
 pub(crate) mod format;
 pub(crate) mod leaf;
 pub(crate) mod meta;

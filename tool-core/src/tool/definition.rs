@@ -575,7 +575,10 @@ fn canonical_schema(
         inputs.push(confirm_duplicate(&mut generator));
     }
     let mut schema = build_schema(inputs, generator.take_definitions(true), check_values)?;
-    if confirms && schema.value["additionalProperties"] != false {
+    let is_closed = ["additionalProperties", "unevaluatedProperties"]
+        .iter()
+        .any(|keyword| schema.value.get(*keyword) == Some(&Value::Bool(false)));
+    if confirms && !is_closed {
         return Err(vec![format!(
             "a flattened parameter takes every name, also the runtime's `{CONFIRM_DUPLICATE}`; choose another `on_duplicate`"
         )]);

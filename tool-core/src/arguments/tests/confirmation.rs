@@ -9,6 +9,8 @@ use crate::arguments::coerce::Coercions;
 use crate::arguments::prepare::prepare;
 use crate::call::context::RunContext;
 use crate::registry::ToolContext;
+use schemars::JsonSchema;
+use serde::Deserialize;
 use serde_json::json;
 use std::collections::BTreeMap;
 use tool_macros::toolset;
@@ -168,6 +170,33 @@ fn a_tool_that_takes_any_name_is_not_offered() {
             .contains("a flattened parameter takes every name"),
         "{errors}"
     );
+}
+
+// L17
+#[test]
+fn a_tool_with_a_flattened_enum_is_confirmed() {
+    #[allow(dead_code, reason = "only its schema is looked at")]
+    #[derive(Debug, Deserialize, JsonSchema)]
+    #[serde(tag = "kind")]
+    enum Payment {
+        Cash,
+        Card { number: String },
+    }
+
+    struct Till;
+
+    #[toolset(discover = false)]
+    impl Till {
+        /// Pay something.
+        #[tool(on_duplicate = "confirm")]
+        fn pay(&self, #[arg(flatten)] payment: Payment) -> String {
+            format!("{payment:?}")
+        }
+    }
+
+    let tools = ToolContext::builder().with(Till).build().expect("sound");
+    let tool = tools.definitions().next().expect("one");
+    assert!(tool.parameters()["properties"]["confirm_duplicate"].is_object());
 }
 
 #[tokio::test]

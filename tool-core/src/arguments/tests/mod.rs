@@ -2,6 +2,7 @@
 
 pub(crate) mod coercion;
 pub(crate) mod confirmation;
+pub(crate) mod flattening;
 pub(crate) mod laws;
 pub(crate) mod messages;
 pub(crate) mod preparation;

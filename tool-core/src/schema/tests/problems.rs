@@ -1,9 +1,10 @@
 //! Declarations that are refused.
 
 use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
-use crate::schema::tests::types::Paging;
+use crate::schema::tests::types::{Paging, Shape, Window};
 use crate::schema::tests::{build, types};
 use serde_json::json;
+use std::collections::HashMap;
 
 fn problems(parameters: &[Parameter]) -> Vec<String> {
     build(parameters).err().unwrap_or_default()
@@ -94,5 +95,54 @@ fn one_of_must_name_a_value_that_the_type_has() {
     assert_eq!(
         found,
         ["parameter `x`: no value of `one_of` is a value of its type"]
+    );
+}
+
+// D6
+#[test]
+fn a_variant_has_no_name_of_another_parameter() {
+    let taken = "the name `radius` is already used by another parameter";
+    assert_eq!(
+        problems(&[
+            Parameter::new::<u8>("radius", ""),
+            Parameter::flattened::<Shape>("shape"),
+        ]),
+        [format!("parameter `shape`: {taken}")]
+    );
+    assert_eq!(
+        problems(&[
+            Parameter::flattened::<Shape>("shape"),
+            Parameter::new::<u8>("radius", ""),
+        ]),
+        [format!("parameter `radius`: {taken}")]
+    );
+}
+
+// D6
+#[test]
+fn a_flattened_enum_may_not_be_absent() {
+    let found = problems(&[Parameter::flattened::<Option<Shape>>("shape")]);
+    assert_eq!(
+        found,
+        [
+            "parameter `shape`: `flatten` needs a struct where the parameter may be absent; remove the `Option` or the `flatten`"
+        ]
+    );
+    assert_eq!(
+        problems(&[Parameter::flattened::<Option<Window>>("window")]),
+        [""; 0]
+    );
+}
+
+// D6
+#[test]
+fn one_flattened_type_takes_all_other_names() {
+    let found = problems(&[
+        Parameter::flattened::<HashMap<String, u8>>("a"),
+        Parameter::flattened::<HashMap<String, bool>>("b"),
+    ]);
+    assert_eq!(
+        found,
+        ["parameter `b`: another flattened parameter takes all other names already"]
     );
 }

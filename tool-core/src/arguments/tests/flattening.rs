@@ -1,0 +1,205 @@
+//! Flattened parameters beside one another: each takes the entries that its type publishes. D6
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    dead_code,
+    reason = "tools as their authors write them, and types of which only the debug text is looked at"
+)]
+
+use crate::arguments::fields::decode_arguments;
+use crate::call::context::RunContext;
+use crate::registry::ToolContext;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use tool_macros::toolset;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Range {
+    from: u32,
+    to: u32,
+}
+
+/// Serde asks for a map to read it.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Window {
+    #[serde(flatten)]
+    range: Range,
+    zone: Option<String>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Sorting {
+    #[serde(default)]
+    descending: bool,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Page {
+    limit: u32,
+    #[serde(default)]
+    offset: u32,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Shape {
+    Circle { radius: u32 },
+    Square { side: u32 },
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+enum Target {
+    User(String),
+    Group { id: u32 },
+}
+
+struct Search;
+
+#[toolset(discover = false)]
+impl Search {
+    /// A struct that is read as a map, before another one.
+    #[tool(args = WindowedArgs)]
+    fn windowed(&self, #[arg(flatten)] window: Window, #[arg(flatten)] sorting: Sorting) -> String {
+        let Range { from, to } = window.range;
+        format!("{from} {to} {:?} {}", window.zone, sorting.descending)
+    }
+
+    /// A map before a struct.
+    #[tool]
+    fn mapped(
+        &self,
+        #[arg(flatten)] rest: BTreeMap<String, u32>,
+        #[arg(flatten)] sorting: Sorting,
+    ) -> String {
+        format!("{rest:?} {}", sorting.descending)
+    }
+
+    /// A struct that may be absent, beside another one.
+    #[tool]
+    fn paged(
+        &self,
+        query: String,
+        #[arg(flatten)] page: Option<Page>,
+        #[arg(flatten)] sorting: Sorting,
+    ) -> String {
+        let page = page.map(|page| (page.limit, page.offset));
+        format!("{query} {page:?} {}", sorting.descending)
+    }
+
+    /// An enum with a tag inside, beside a struct.
+    #[tool]
+    fn drawn(&self, #[arg(flatten)] shape: Shape, #[arg(flatten)] sorting: Sorting) -> String {
+        format!("{shape:?} {}", sorting.descending)
+    }
+
+    /// An enum whose tag is the name of its entry.
+    #[tool]
+    fn aimed(&self, query: String, #[arg(flatten)] target: Target) -> String {
+        format!("{query} {target:?}")
+    }
+}
+
+fn search() -> ToolContext {
+    ToolContext::builder().with(Search).build().expect("sound")
+}
+
+#[track_caller]
+fn answer(tool: &str, text: &str) -> Option<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let response = runtime.block_on(search().call(tool, text, &RunContext::detached()));
+    let data = response.data_json()?;
+    Some(serde_json::from_str(data).expect("a text"))
+}
+
+// D6
+#[test]
+fn a_struct_read_as_a_map_leaves_the_entries_of_others() {
+    assert_eq!(
+        answer("windowed", r#"{"from":1,"to":2,"descending":true}"#).as_deref(),
+        Some("1 2 None true")
+    );
+    assert_eq!(answer("windowed", r#"{"from":1,"to":2,"more":true}"#), None);
+}
+
+// D6
+#[test]
+fn a_map_takes_the_entries_that_no_other_type_has() {
+    assert_eq!(
+        answer("mapped", r#"{"a":1,"descending":true,"b":2}"#).as_deref(),
+        Some(r#"{"a": 1, "b": 2} true"#)
+    );
+}
+
+// D6
+#[test]
+fn an_enum_leaves_the_entries_of_others() {
+    assert_eq!(
+        answer("drawn", r#"{"kind":"circle","descending":true,"radius":3}"#).as_deref(),
+        Some("Circle { radius: 3 } true")
+    );
+}
+
+// D6
+#[test]
+fn a_flattened_struct_may_be_absent_beside_others() {
+    assert_eq!(
+        answer("paged", r#"{"query":"x","descending":true}"#).as_deref(),
+        Some("x None true")
+    );
+    assert_eq!(
+        answer("paged", r#"{"query":"x","limit":5,"descending":true}"#).as_deref(),
+        Some("x Some((5, 0)) true")
+    );
+    assert_eq!(answer("paged", r#"{"query":"x","offset":5}"#), None);
+}
+
+// D6
+#[test]
+fn a_variant_is_read_by_the_name_of_its_entry() {
+    assert_eq!(
+        answer("aimed", r#"{"query":"x","User":"ann"}"#).as_deref(),
+        Some(r#"x User("ann")"#)
+    );
+    assert_eq!(
+        answer("aimed", r#"{"Group":{"id":7},"query":"x"}"#).as_deref(),
+        Some("x Group { id: 7 }")
+    );
+}
+
+// D6
+#[test]
+fn two_variants_at_once_are_refused() {
+    let both = r#"{"query":"x","User":"ann","Group":{"id":7}}"#;
+    assert_eq!(answer("aimed", both), None);
+    assert_eq!(answer("aimed", r#"{"query":"x"}"#), None);
+}
+
+// L29: the canonical text is accepted again.
+#[test]
+fn an_absent_struct_gets_no_default_of_its_fields() {
+    let tools = search();
+    let tool = tools.function_tool("paged").expect("there").definition();
+    let rules = tool.compiled.equality();
+    let short = r#"{"query":"x"}"#;
+    let text = rules.canonical_text(short);
+    assert_eq!(text, r#"{"descending":false,"query":"x"}"#);
+    assert_eq!(
+        rules.hash("paged", short).expect("an object"),
+        rules.hash("paged", &text).expect("an object")
+    );
+    assert_eq!(answer("paged", &text).as_deref(), Some("x None false"));
+}
+
+// D4
+#[test]
+fn a_confirm_function_gets_the_same_arguments() {
+    let text = r#"{"from":1,"descending":true,"to":2}"#;
+    let args = decode_arguments::<WindowedArgs>(text).expect("sound");
+    assert_eq!((args.window.range.from, args.window.range.to), (1, 2));
+    assert!(args.sorting.descending);
+    assert!(decode_arguments::<WindowedArgs>(r#"{"from":1,"to":2,"more":true}"#).is_err());
+}
