@@ -53,13 +53,42 @@ pub(crate) fn find_problems(
     value: &Value,
     rounded: &RoundedNumbers,
 ) -> Vec<Problem> {
+    let evaluation = Evaluation::new(compiled).with_digits(value, rounded);
+    report(subject, compiled, value, evaluation)
+}
+
+/// Returns the problems of arguments that have a number, which they hold rounded, where the schema
+/// takes an integer.
+pub(crate) fn find_rounded_integers(
+    compiled: &CompiledSchema,
+    value: &Value,
+    rounded: &RoundedNumbers,
+) -> Vec<Problem> {
+    let evaluation = || {
+        Evaluation::new(compiled)
+            .with_digits(value, rounded)
+            .with_fractions(value, rounded)
+    };
+    if evaluation()
+        .accepts_by(compiled.root(), value)
+        .unwrap_or(true)
+    {
+        return Vec::new();
+    }
+    report(ValidationSubject::Arguments, compiled, value, evaluation())
+}
+
+fn report<'v>(
+    subject: ValidationSubject,
+    compiled: &'v CompiledSchema,
+    value: &'v Value,
+    evaluation: Evaluation<'v>,
+) -> Vec<Problem> {
     let mut reporter = ProblemReporter {
         compiled,
         schemas: compiled.schemas(),
         subject,
-        evaluation: Evaluation::new(compiled)
-            .with_digits(value, rounded)
-            .remembering_all(),
+        evaluation: evaluation.remembering_all(),
         choices: FxHashMap::default(),
         visited: FxHashSet::default(),
         depth: 0,

@@ -346,6 +346,16 @@ pub(crate) fn digits_of(number: &Number) -> String {
     }
 }
 
+/// Returns the digits of a JSON number if it is whole, or else its shortest text. Beyond 2^127 the
+/// digits are those of the shortest text, as a float has no more.
+pub(crate) fn exact_text(number: &Number) -> String {
+    if let Some(whole) = exact(number) {
+        return whole.to_string();
+    }
+    let text = number.to_string();
+    whole_digits(&text).map_or_else(|| text.clone(), Cow::into_owned)
+}
+
 /// Returns true if a number divided by another one, which is above zero, is whole. Both are taken
 /// as the decimals that they are written as, so that `0.3` is a multiple of `0.1`.
 pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
@@ -367,6 +377,27 @@ pub(crate) fn is_multiple(number: &Number, divisor: &Number) -> bool {
             .and_then(|power| step.checked_mul(power))
             .is_some_and(|step| value.is_multiple_of(step)),
     }
+}
+
+/// Returns true if a whole number, given by its digits, divided by another one, which is above
+/// zero, is whole.
+pub(crate) fn is_multiple_of_digits(digits: &str, divisor: &Number) -> bool {
+    let Some((step, scale)) = decimal_parts(divisor).filter(|(step, _)| *step != 0) else {
+        return false;
+    };
+    // The quotient is digits / (step * 10^scale).
+    let zeros = "0".repeat(usize::try_from(scale).unwrap_or(0));
+    let places = usize::try_from(-scale).unwrap_or(0);
+    let Some(counted) = digits.trim_start_matches('-').strip_suffix(&zeros) else {
+        return false;
+    };
+    counted
+        .bytes()
+        .chain(std::iter::repeat_n(b'0', places))
+        .fold(0, |rest, digit| {
+            (rest * 10 + u128::from(digit - b'0')) % step
+        })
+        == 0
 }
 
 /// Returns the digits of the shortest decimal of a number, without its sign, and the power of ten

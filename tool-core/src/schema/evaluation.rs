@@ -3,7 +3,7 @@
 //! Each verdict on a subschema that several others lead to is remembered, so that a value is
 //! checked against it once, however many ways there are.
 
-use crate::json::number::{compare, compare_digits, exact};
+use crate::json::number::{compare, compare_digits, exact, exact_text};
 use crate::json::value::RoundedNumbers;
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
@@ -12,6 +12,7 @@ use crate::schema::walk::address;
 use foldhash::fast::RandomState;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Number, Value};
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -62,6 +63,8 @@ pub(crate) struct Evaluation<'v> {
     remembers_all: bool,
     /// The digits of whole numbers that the value holds rounded, by their addresses.
     digits: FxHashMap<usize, String>,
+    /// The addresses of the numbers that count as fractions.
+    fractions: FxHashSet<usize>,
 }
 
 impl<'v> Evaluation<'v> {
@@ -78,37 +81,32 @@ impl<'v> Evaluation<'v> {
             verdicts,
             remembers_all: false,
             digits: FxHashMap::default(),
+            fractions: FxHashSet::default(),
         }
     }
 
     /// Compares the numbers that the value holds rounded by their digits.
     pub(crate) fn with_digits(mut self, value: &Value, rounded: &RoundedNumbers) -> Self {
-        self.add_digits(value, rounded);
+        for_each_rounded(value, rounded, &mut |number, digits| {
+            // A fraction is compared by its float.
+            if !digits.contains(['.', 'e', 'E']) {
+                self.digits.insert(address(number), digits.to_owned());
+            }
+        });
         self
     }
 
-    fn add_digits(&mut self, value: &Value, rounded: &RoundedNumbers) {
-        match (value, rounded) {
-            (_, RoundedNumbers::None) => {}
-            (Value::Object(members), _) => {
-                for (name, member) in members {
-                    self.add_digits(member, rounded.member(name));
-                }
-            }
-            (Value::Array(items), _) => {
-                for (position, item) in items.iter().enumerate() {
-                    self.add_digits(item, rounded.member(&position.to_string()));
-                }
-            }
-            (value, rounded) => {
-                // A fraction is compared by its float.
-                let whole = rounded
-                    .digits()
-                    .filter(|digits| !digits.contains(['.', 'e', 'E']));
-                self.digits
-                    .extend(whole.map(|digits| (address(value), digits.to_owned())));
-            }
-        }
+    /// Counts the numbers that the value holds rounded as fractions, so that no place for an
+    /// integer takes them.
+    pub(crate) fn with_fractions(mut self, value: &Value, rounded: &RoundedNumbers) -> Self {
+        for_each_rounded(value, rounded, &mut |number, _| {
+            self.fractions.insert(address(number));
+        });
+        self
+    }
+
+    fn is_fraction(&self, value: &Value) -> bool {
+        !self.fractions.is_empty() && self.fractions.contains(&address(value))
     }
 
     /// Returns the digits of a number that the value holds rounded.
@@ -204,11 +202,26 @@ impl<'v> Evaluation<'v> {
             Keyword::Properties(_)
             | Keyword::PropertyNames(_)
             | Keyword::UnevaluatedProperties(_) => self.properties(id, keyword, value),
+            Keyword::Type(types) if self.is_fraction(value) => Ok(types.has(TypeSet::FRACTION)),
             Keyword::Leaf(_, check) => {
                 self.charge(check.cost(value.as_str().map_or(0, str::len)))?;
-                Ok(check.accepts(value))
+                if self.is_fraction(value) && !check.takes_fractions() {
+                    return Ok(false);
+                }
+                Ok(match self.digits(value) {
+                    Some(digits) => check.accepts_digits(digits),
+                    None => check.accepts(value),
+                })
             }
-            Keyword::Enum(_) | Keyword::MinLength(_) | Keyword::MaxLength(_) => {
+            Keyword::Enum(values) => {
+                self.charge(value.as_str().map_or(0, str::len) / 64)?;
+                Ok(match value {
+                    Value::String(text) => values.strings.contains(text),
+                    value => values.others.iter().any(|other| self.equal(other, value)),
+                })
+            }
+            Keyword::Const(constant) => Ok(self.equal(constant, value)),
+            Keyword::MinLength(_) | Keyword::MaxLength(_) => {
                 self.charge(value.as_str().map_or(0, str::len) / 64)?;
                 Ok(satisfies_alone(keyword, value))
             }
@@ -299,7 +312,7 @@ impl<'v> Evaluation<'v> {
                 let mut seen = FxHashMap::default();
                 for item in items {
                     if let Some(other) = seen.insert(self.hash(item, &hashing)?, item)
-                        && equal(other, item)
+                        && self.equal(other, item)
                     {
                         return Ok(false);
                     }
@@ -326,6 +339,9 @@ impl<'v> Evaluation<'v> {
         match value {
             Value::Null => {}
             Value::Bool(value) => value.hash(&mut hasher),
+            Value::Number(number) if !self.digits.is_empty() => {
+                self.number_text(value, number).hash(&mut hasher);
+            }
             Value::Number(number) => match exact(number) {
                 Some(whole) => whole.hash(&mut hasher),
                 None => number.as_f64().map(f64::to_bits).hash(&mut hasher),
@@ -349,6 +365,40 @@ impl<'v> Evaluation<'v> {
             }
         }
         Ok(hasher.finish())
+    }
+
+    /// Returns true if two values are equal as JSON: numbers by their value, objects in any order.
+    fn equal(&self, left: &Value, right: &Value) -> bool {
+        match (left, right) {
+            (Value::Number(first), Value::Number(second)) => {
+                if self.digits(left).is_none() && self.digits(right).is_none() {
+                    return compare(first, second) == Ordering::Equal;
+                }
+                self.number_text(left, first) == self.number_text(right, second)
+            }
+            (Value::Array(left), Value::Array(right)) => {
+                left.len() == right.len()
+                    && left
+                        .iter()
+                        .zip(right)
+                        .all(|(left, right)| self.equal(left, right))
+            }
+            (Value::Object(left), Value::Object(right)) => {
+                let same = |(name, left): (&String, &Value)| {
+                    right.get(name).is_some_and(|right| self.equal(left, right))
+                };
+                left.len() == right.len() && left.iter().all(same)
+            }
+            (left, right) => left == right,
+        }
+    }
+
+    /// Returns all digits of a whole number, and the text of another one.
+    fn number_text(&self, value: &Value, number: &Number) -> Cow<'_, str> {
+        match self.digits(value) {
+            Some(digits) => Cow::Borrowed(digits),
+            None => Cow::Owned(exact_text(number)),
+        }
     }
 
     fn properties(&mut self, id: NodeId, keyword: &Keyword, value: &'v Value) -> Verdict {
@@ -597,11 +647,6 @@ fn satisfies_alone(keyword: &Keyword, value: &Value) -> bool {
     match keyword {
         Keyword::Never => false,
         Keyword::Type(types) => types.has(TypeSet::of(value)),
-        Keyword::Enum(values) => match value {
-            Value::String(text) => values.strings.contains(text),
-            value => values.others.iter().any(|other| equal(other, value)),
-        },
-        Keyword::Const(constant) => equal(constant, value),
         Keyword::Minimum(limit) => bounded(limit, &[Ordering::Greater, Ordering::Equal]),
         Keyword::Maximum(limit) => bounded(limit, &[Ordering::Less, Ordering::Equal]),
         Keyword::ExclusiveMinimum(limit) => bounded(limit, &[Ordering::Greater]),
@@ -621,23 +666,24 @@ fn satisfies_alone(keyword: &Keyword, value: &Value) -> bool {
     }
 }
 
-/// Returns true if two values are equal as JSON: numbers by their value, objects in any order.
-fn equal(left: &Value, right: &Value) -> bool {
-    match (left, right) {
-        (Value::Number(left), Value::Number(right)) => compare(left, right) == Ordering::Equal,
-        (Value::Array(left), Value::Array(right)) => {
-            left.len() == right.len()
-                && left
-                    .iter()
-                    .zip(right)
-                    .all(|(left, right)| equal(left, right))
+/// Calls `visit` with each number that a value holds rounded, and its digits.
+fn for_each_rounded(value: &Value, rounded: &RoundedNumbers, visit: &mut dyn FnMut(&Value, &str)) {
+    match (value, rounded) {
+        (_, RoundedNumbers::None) => {}
+        (Value::Object(members), _) => {
+            for (name, member) in members {
+                for_each_rounded(member, rounded.member(name), visit);
+            }
         }
-        (Value::Object(left), Value::Object(right)) => {
-            let same = |(name, left): (&String, &Value)| {
-                right.get(name).is_some_and(|right| equal(left, right))
-            };
-            left.len() == right.len() && left.iter().all(same)
+        (Value::Array(items), _) => {
+            for (position, item) in items.iter().enumerate() {
+                for_each_rounded(item, rounded.member(&position.to_string()), visit);
+            }
         }
-        (left, right) => left == right,
+        (number, rounded) => {
+            if let Some(digits) = rounded.digits() {
+                visit(number, digits);
+            }
+        }
     }
 }

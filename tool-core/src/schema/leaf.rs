@@ -1,6 +1,6 @@
 //! The assertions whose cost is their own: `pattern`, `format` and `multipleOf`.
 
-use crate::json::number::is_multiple;
+use crate::json::number::{exact, is_multiple, is_multiple_of_digits};
 use crate::schema::format::{self, Format};
 use crate::schema::pattern::Pattern;
 use serde_json::{Number, Value};
@@ -36,6 +36,22 @@ impl LeafCheck {
             (Self::MultipleOf(_), _) => true,
             (_, Value::String(text)) => self.accepts_text(text),
             _ => true,
+        }
+    }
+
+    /// Returns true if a whole number, given by its digits, satisfies the assertion.
+    pub(crate) fn accepts_digits(&self, digits: &str) -> bool {
+        match self {
+            Self::MultipleOf(divisor) => is_multiple_of_digits(digits, divisor),
+            Self::Format(_) | Self::Pattern(_) => true,
+        }
+    }
+
+    /// Returns true if a number may have a fraction.
+    pub(crate) fn takes_fractions(&self) -> bool {
+        match self {
+            Self::MultipleOf(divisor) => exact(divisor).is_none(),
+            Self::Format(_) | Self::Pattern(_) => true,
         }
     }
 

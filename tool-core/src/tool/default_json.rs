@@ -38,7 +38,24 @@ impl IsUnsuitable {
 
 /// Returns the JSON of a value, or `null` for one that does not serialise.
 pub fn to_json<T: Serialize + ?Sized>(value: &T) -> Value {
-    serde_json::to_value(value).unwrap_or(Value::Null)
+    let Ok(exact) = serde_json::to_value(value) else {
+        return Value::Null;
+    };
+    match serde_json::to_string(value) {
+        Ok(text) => with_shortest_digits(exact, &text),
+        Err(_) => exact,
+    }
+}
+
+/// Returns a value with the numbers of its text. A `Value` holds an `f32` of 0.7 as
+/// 0.699999988079071, and its text is `0.7`.
+fn with_shortest_digits(exact: Value, text: &str) -> Value {
+    /// The shortest digits of the largest `f32`, which are above it.
+    const LARGEST: &str = "3.4028235e";
+    if text.contains(LARGEST) {
+        return exact;
+    }
+    serde_json::from_str(text).unwrap_or(exact)
 }
 
 /// A type whose values can be published as a default.

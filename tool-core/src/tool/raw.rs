@@ -1,7 +1,7 @@
 //! Raw tools: the schema is given at run time, and the handler receives the arguments as JSON.
 
 use crate::arguments::shared_schema::{SharedDefinitions, SharedSchema};
-use crate::arguments::validate::{ValidationSubject, find_problems};
+use crate::arguments::validate::find_rounded_integers;
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
 use crate::call::meta::OutputKind;
@@ -9,9 +9,8 @@ use crate::call::mode::Modes;
 use crate::call::output::{ToolOutput, encode_tree};
 use crate::json::error::Error;
 use crate::json::nested::unless_too_deep;
-use crate::json::value::{ParsedValue, RoundedNumbers};
+use crate::json::value::ParsedValue;
 use crate::schema::compiled::Formats;
-use crate::schema::evaluation::check;
 use crate::schema::to_draft_2020_12;
 use crate::schema::validator::Validator;
 use crate::tool::definition::{CompiledDefinition, SourceLocation, ToolDefinition, check_raw_name};
@@ -231,40 +230,12 @@ fn check_rounded(validator: &Validator, arguments: &ParsedValue) -> Result<(), E
     let Ok(compiled) = validator.compiled() else {
         return Ok(());
     };
-    let mut fractions = arguments.value.clone();
-    replace_rounded(&mut fractions, &arguments.rounded);
-    if check(compiled, &fractions).unwrap_or(true) {
+    let problems = find_rounded_integers(compiled, &arguments.value, &arguments.rounded);
+    let Some(first) = problems.first() else {
         return Ok(());
-    }
-    let subject = ValidationSubject::Arguments;
-    let problems = find_problems(subject, compiled, &fractions, &RoundedNumbers::None);
-    let pointer = problems
-        .first()
-        .map_or("", |problem| problem.pointer.as_str());
+    };
     let problem = "expected an integer of at most 64 bits, as the tool would round this one";
-    Err(Error::custom(problem).at(pointer))
-}
-
-/// Replaces each number that a value holds rounded by a large fraction, which no integer equals.
-fn replace_rounded(value: &mut Value, rounded: &RoundedNumbers) {
-    match value {
-        Value::Number(number) if rounded.digits().is_some() => {
-            let size = 4_503_599_627_370_495.5;
-            let is_negative = number.as_f64().is_some_and(f64::is_sign_negative);
-            *value = Value::from(if is_negative { -size } else { size });
-        }
-        Value::Array(items) if !rounded.is_none() => {
-            for (position, item) in items.iter_mut().enumerate() {
-                replace_rounded(item, rounded.member(&position.to_string()));
-            }
-        }
-        Value::Object(members) if !rounded.is_none() => {
-            for (name, member) in members {
-                replace_rounded(member, rounded.member(name));
-            }
-        }
-        _ => {}
-    }
+    Err(Error::custom(problem).at(&first.pointer))
 }
 
 impl FunctionTool {

@@ -95,6 +95,59 @@ fn whole_numbers_beyond_64_bits_are_compared_exactly() {
     }
 }
 
+// V1
+#[test]
+fn items_beyond_64_bits_are_told_apart_by_their_digits() {
+    let schema =
+        json!({"type": "object", "properties": {"list": {"type": "array", "uniqueItems": true}}});
+    let takes = |items: &str| prepared(&format!(r#"{{"list":[{items}]}}"#), &schema).is_ok();
+    assert!(takes("18446744073709551616,18446744073709551617"));
+    assert!(takes("[18446744073709551617],[18446744073709551618]"));
+    assert!(!takes("18446744073709551617,18446744073709551617.0"));
+    assert!(!takes("1,18446744073709551617,1.0"));
+    assert!(!takes("1e40,10000000000000000000000000000000000000000"));
+}
+
+// V1
+#[test]
+fn constants_are_compared_with_all_digits() {
+    let limits = [
+        json!({"const": 18_446_744_073_709_551_616.0}),
+        json!({"enum": [18_446_744_073_709_551_616.0, 1]}),
+        json!({"const": {"n": [18_446_744_073_709_551_616.0]}}),
+    ];
+    for limit in limits {
+        let schema = json!({"type": "object", "properties": {"value": limit}});
+        let is_nested = limit["const"].is_object();
+        let takes = |number: &str| {
+            let value = if is_nested {
+                format!(r#"{{"n":[{number}]}}"#)
+            } else {
+                number.to_owned()
+            };
+            prepared(&format!(r#"{{"value":{value}}}"#), &schema).is_ok()
+        };
+        assert!(takes("18446744073709551616"), "{limit}");
+        assert!(!takes("18446744073709551617"), "{limit}");
+    }
+}
+
+// V1
+#[test]
+fn multiples_are_counted_with_all_digits() {
+    let takes = |number: &str, divisor: f64| {
+        let schema = json!({"type": "object", "properties": {"n": {"multipleOf": divisor}}});
+        prepared(&format!(r#"{{"n":{number}}}"#), &schema).is_ok()
+    };
+    assert!(takes("18446744073709551618", 3.0));
+    assert!(!takes("18446744073709551619", 3.0));
+    assert!(takes("-18446744073709551620", 10.0));
+    assert!(!takes("18446744073709551617", 10.0));
+    assert!(takes("18446744073709551617", 0.5));
+    assert!(takes("123000000000000000000000000000", 1.23e27));
+    assert!(!takes("123000000000000000000000000001", 1e20));
+}
+
 #[test]
 fn anything_but_an_object_is_refused() {
     for text in ["[]", "5", "\"hello\"", "\"[1]\"", r#""\"{}\"""#] {

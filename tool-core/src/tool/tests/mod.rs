@@ -4,3 +4,5 @@
 mod configure;
 #[cfg(test)]
 mod guide;
+#[cfg(test)]
+mod numbers;

@@ -1,0 +1,112 @@
+//! Numbers that a float holds rounded: in the arguments of raw tools, and in defaults.
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::unused_self,
+    reason = "tools as their authors write them"
+)]
+
+use crate::call::context::RunContext;
+use crate::call::response::ToolResponse;
+use crate::registry::ToolContext;
+use crate::tool::function::FunctionTool;
+use crate::tool::raw::RawTool;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tool_macros::toolset;
+
+/// Calls a raw tool that checks its arguments and gives them back.
+async fn echo(schema: Value, number: &str) -> ToolResponse {
+    let parameters = json!({"type": "object", "properties": {"n": schema}});
+    let raw = RawTool {
+        name: "echo".to_owned(),
+        description: String::new(),
+        parameters,
+    };
+    let handler = async |arguments: Value, _: &RunContext| Ok(arguments);
+    let tool = FunctionTool::raw(raw, handler).validate(true);
+    let tools = ToolContext::builder().with(tool).build().expect("sound");
+    let text = format!(r#"{{"n":{number}}}"#);
+    tools.call("echo", text, &RunContext::detached()).await
+}
+
+// L3
+#[tokio::test]
+async fn a_rounded_fraction_keeps_to_the_limits() {
+    let share = json!({"type": "number", "minimum": 0, "maximum": 1});
+    for (number, expected) in [
+        ("0.99999999999999999999", r#"{"n":1.0}"#),
+        ("1e-400", r#"{"n":0.0}"#),
+    ] {
+        let response = echo(share.clone(), number).await;
+        assert_eq!(response.data_json(), Some(expected), "{response:?}");
+    }
+    let large = json!({"type": "number", "minimum": 1e20});
+    assert!(echo(large, "123456789012345678901234").await.is_ok());
+}
+
+// L3
+#[tokio::test]
+async fn a_rounded_integer_is_refused_where_one_is_asked_for() {
+    let whole = [
+        json!({"type": "integer"}),
+        json!({"multipleOf": 3}),
+        json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+    ];
+    for schema in whole {
+        let response = echo(schema.clone(), "123456789012345678901233").await;
+        let error = response.error().expect("an error");
+        assert!(
+            error
+                .message
+                .contains("/n: refused: expected an integer of at most 64 bits"),
+            "{schema}: {}",
+            error.message
+        );
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+struct Scale {
+    factor: f32,
+}
+
+struct Model {
+    warmth: f32,
+}
+
+#[toolset(discover = false)]
+impl Model {
+    /// Ask the model.
+    #[tool]
+    fn ask(
+        &self,
+        #[arg(default = self.warmth, range(0.0..=0.7))] warmth: f32,
+        #[arg(default = 0.1_f32 + 0.2, example = 0.7_f32)] top: f32,
+        #[arg(default = Scale { factor: 0.3 })] scale: Scale,
+        #[arg(default = f32::MAX)] most: f32,
+    ) -> String {
+        format!("{warmth} {top} {} {most}", scale.factor)
+    }
+}
+
+// D5
+#[tokio::test]
+async fn a_default_of_32_bits_has_its_shortest_digits() {
+    let tools = ToolContext::builder()
+        .with(Model { warmth: 0.7 })
+        .build()
+        .expect("sound");
+    let tool = tools.function_tool("ask").expect("there").definition();
+    let properties = &tool.parameters()["properties"];
+    assert_eq!(properties["warmth"]["default"], json!(0.7));
+    assert_eq!(properties["top"]["examples"], json!([0.7]));
+    assert_eq!(properties["scale"]["default"], json!({"factor": 0.3}));
+
+    let response = tools.call("ask", "{}", &RunContext::detached()).await;
+    let expected = format!("0.7 {} 0.3 {}", 0.1_f32 + 0.2, f32::MAX);
+    assert_eq!(
+        response.data_json(),
+        Some(json!(expected).to_string().as_str())
+    );
+}
