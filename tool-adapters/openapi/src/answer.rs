@@ -4,14 +4,16 @@ use crate::headers::{is_json, is_text};
 use crate::redact::Secrets;
 use reqwest::StatusCode;
 use reqwest::header;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::time::Duration;
 use tool_adapters_http::egress::{EgressError, EgressResponse};
 use tool_adapters_http::retry_after::requested_delay;
-use tool_core::ToolError;
 use tool_core::call::IntoToolError;
+use tool_core::json::StringScanner;
 use tool_core::text::truncate;
+use tool_core::{ToolError, ToolOutput};
 
 /// Maximum number of characters of an error's text.
 const MAX_TEXT: usize = 2_000;
@@ -24,7 +26,7 @@ pub(crate) async fn convert_answer(
     answer: EgressResponse,
     secrets: &Secrets,
     is_idempotent: bool,
-) -> Result<Value, ToolError> {
+) -> Result<ToolOutput, ToolError> {
     let status = answer.status();
     let text_of = |name| {
         answer
@@ -52,15 +54,18 @@ pub(crate) async fn convert_answer(
     }
     let length = text_of(header::CONTENT_LENGTH);
     if !media_type.is_empty() && !is_readable(&media_type) {
-        let media_type = secrets.redact(&truncate(&media_type, 100));
-        return Ok(json!({"status": status.as_u16(), "contentType": media_type, "bytes": length}));
+        let media_type = truncate(&media_type, 100);
+        let media_type = secrets.redact(&media_type);
+        return Ok(ToolOutput::new(
+            json!({"status": status.as_u16(), "contentType": media_type, "bytes": length}),
+        ));
     }
     let body = answer
         .bytes()
         .await
         .map_err(|error| incomplete(error, is_idempotent))?;
     if body.is_empty() {
-        return Ok(json!({"status": status.as_u16()}));
+        return Ok(ToolOutput::new(json!({"status": status.as_u16()})));
     }
     let not_json = |reason: String| {
         let problem = format!("the answer is not the JSON that it claims to be{reason}");
@@ -72,21 +77,46 @@ pub(crate) async fn convert_answer(
         }
         let mut described = json!({"status": status.as_u16(), "bytes": body.len()});
         if !media_type.is_empty() {
-            described["contentType"] = secrets.redact(&truncate(&media_type, 100)).into();
+            let media_type = truncate(&media_type, 100);
+            described["contentType"] = secrets.redact(&media_type).into();
         }
-        return Ok(described);
+        return Ok(ToolOutput::new(described));
     };
     if is_json(&media_type) || media_type.is_empty() {
         match serde_json::from_str::<Value>(&text) {
-            Ok(mut value) => {
-                secrets.redact_value(&mut value);
-                return Ok(value);
-            }
+            Ok(value) => return Ok(json_output(&text, value, secrets)),
             Err(_) if media_type.is_empty() => {}
             Err(error) => return Err(not_json(format!(", at column {}", error.column()))),
         }
     }
-    Ok(secrets.redact(&text).into())
+    Ok(ToolOutput::new(secrets.redact(&text)))
+}
+
+/// Returns the output of an answer in JSON, whose value is given. The text has all digits of its
+/// numbers, and the value has not.
+fn json_output(text: &str, mut value: Value, secrets: &Secrets) -> ToolOutput {
+    let has_no_secret = matches!(secrets.redact(text), Cow::Borrowed(_));
+    if has_no_secret && let Ok(raw) = RawValue::from_string(without_spaces(text)) {
+        return ToolOutput::new(raw);
+    }
+    secrets.redact_value(&mut value);
+    ToolOutput::new(value)
+}
+
+/// Returns JSON without the spaces and lines between its values.
+fn without_spaces(json: &str) -> String {
+    let mut scanner = StringScanner::default();
+    let mut compact = String::with_capacity(json.len());
+    for character in json.chars() {
+        let is_space = matches!(character, ' ' | '\t' | '\n' | '\r');
+        // The bytes of other characters than ASCII ones neither begin nor end a string.
+        let byte = u8::try_from(character).unwrap_or(b'x');
+        let is_outside = scanner.step(byte);
+        if !(is_outside && is_space) {
+            compact.push(character);
+        }
+    }
+    compact
 }
 
 /// Returns the text of a body without a byte order mark, if it is UTF-8, whatever the server says, or

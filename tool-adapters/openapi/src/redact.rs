@@ -1,7 +1,8 @@
 //! Credentials in the texts of a server, which may repeat a request.
 
-use crate::encode::{escape, escape_cookie};
-use serde_json::Value;
+use crate::encode;
+use serde_json::{Number, Value};
+use std::borrow::Cow;
 use tool_core::Secret;
 
 /// Replaces a credential.
@@ -23,8 +24,8 @@ impl Secrets {
             .map(|(_, password)| password.to_owned());
         let notations = [
             text.to_owned(),
-            escape(text),
-            escape_cookie(text),
+            encode::escape(text),
+            encode::escape_cookie(text),
             quoted.trim_matches('"').to_owned(),
         ];
         for notation in notations.into_iter().chain(user_and_password) {
@@ -45,30 +46,155 @@ impl Secrets {
             .sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
     }
 
-    pub(crate) fn redact(&self, text: &str) -> String {
-        self.0.iter().fold(text.to_owned(), |text, secret| {
-            text.replace(secret.expose(), KEY)
-        })
+    /// Replaces the credentials in a text, also those that it has with the escapes of JSON. A text
+    /// without any stays borrowed.
+    pub(crate) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut redacted = Cow::Borrowed(text);
+        for secret in &self.0 {
+            if redacted.contains(secret.expose()) {
+                redacted = Cow::Owned(redacted.replace(secret.expose(), KEY));
+            }
+        }
+        // The JSON of a server may write any character as an escape.
+        if redacted.contains('\\') && self.is_in_text(&Unescaped::new(&redacted).text) {
+            for secret in &self.0 {
+                redacted = Cow::Owned(replace_escaped(&redacted, secret.expose()));
+            }
+        }
+        redacted
     }
 
-    /// Replaces the credentials in all texts and names of an answer.
+    fn is_in_text(&self, text: &str) -> bool {
+        self.0.iter().any(|secret| text.contains(secret.expose()))
+    }
+
+    /// Replaces the credentials in all texts, numbers and names of an answer.
     pub(crate) fn redact_value(&self, value: &mut Value) {
-        let has_secret = |text: &str| self.0.iter().any(|secret| text.contains(secret.expose()));
         match value {
-            Value::String(text) if has_secret(text) => *text = self.redact(text),
+            Value::String(text) => {
+                if let Cow::Owned(redacted) = self.redact(text) {
+                    *text = redacted;
+                }
+            }
+            Value::Number(number) if self.is_in_number(number) => *value = KEY.into(),
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
             Value::Object(members) => {
-                if members.keys().any(|name| has_secret(name)) {
+                let has_secret = |name: &String| matches!(self.redact(name), Cow::Owned(_));
+                if members.keys().any(has_secret) {
                     let renamed = std::mem::take(members).into_iter();
-                    members.extend(renamed.map(|(name, value)| (self.redact(&name), value)));
+                    members.extend(
+                        renamed.map(|(name, value)| (self.redact(&name).into_owned(), value)),
+                    );
                 }
                 members
                     .values_mut()
                     .for_each(|member| self.redact_value(member));
             }
-            _ => {}
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
+
+    /// Returns true for a number with the digits of a credential, also if a float has rounded them.
+    fn is_in_number(&self, number: &Number) -> bool {
+        let is_same = |secret: &Secret| secret.expose().parse().ok() == number.as_f64();
+        self.is_in_text(&number.to_string()) || self.0.iter().any(is_same)
+    }
+}
+
+/// Replaces a credential in a text that may have it with the escapes of JSON.
+fn replace_escaped(text: &str, secret: &str) -> String {
+    let unescaped = Unescaped::new(text);
+    let mut replaced = String::new();
+    let mut end = 0;
+    for (at, _) in unescaped.text.match_indices(secret) {
+        let before = text.get(end..unescaped.place(at));
+        replaced.push_str(before.unwrap_or_default());
+        replaced.push_str(KEY);
+        end = unescaped.place(at + secret.len());
+    }
+    replaced.push_str(text.get(end..).unwrap_or_default());
+    replaced
+}
+
+/// A text without the escapes of JSON, and the place where each of its bytes was written.
+struct Unescaped {
+    text: String,
+    places: Vec<usize>,
+    /// The length of the text with the escapes.
+    end: usize,
+}
+
+impl Unescaped {
+    fn new(escaped: &str) -> Self {
+        let mut text = String::new();
+        let mut places = Vec::new();
+        let mut at = 0;
+        while let Some(rest) = escaped.get(at..)
+            && let Some(first) = rest.chars().next()
+        {
+            let plain = Escape {
+                character: first,
+                length: first.len_utf8(),
+            };
+            let next = escape(rest).unwrap_or(plain);
+            text.push(next.character);
+            places.resize(text.len(), at);
+            at += next.length;
+        }
+        Self {
+            text,
+            places,
+            end: escaped.len(),
+        }
+    }
+
+    /// Returns the place of a byte in the text with the escapes.
+    fn place(&self, at: usize) -> usize {
+        self.places.get(at).copied().unwrap_or(self.end)
+    }
+}
+
+/// A character, with the length of its text, which may be an escape of JSON.
+struct Escape {
+    character: char,
+    length: usize,
+}
+
+/// Returns the escape with which a text begins.
+fn escape(text: &str) -> Option<Escape> {
+    let escaped = text.strip_prefix('\\')?;
+    let character = match escaped.bytes().next()? {
+        b'"' => '"',
+        b'\\' => '\\',
+        b'/' => '/',
+        b'b' => '\u{8}',
+        b'f' => '\u{c}',
+        b'n' => '\n',
+        b'r' => '\r',
+        b't' => '\t',
+        b'u' => return unicode_escape(text),
+        _ => return None,
+    };
+    Some(Escape {
+        character,
+        length: 2,
+    })
+}
+
+/// Returns the `\uXXXX` with which a text begins, or the two that make up one character.
+fn unicode_escape(text: &str) -> Option<Escape> {
+    let unit = |at: usize| {
+        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
+        let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        u16::from_str_radix(digits, 16).ok().filter(|_| is_hex)
+    };
+    let first = unit(0)?;
+    let units = [Some(first), unit(6)].into_iter().flatten();
+    let character = char::decode_utf16(units).next()?.ok()?;
+    Some(Escape {
+        character,
+        length: 6 * character.len_utf16(),
+    })
 }
 
 #[cfg(test)]
@@ -87,6 +213,36 @@ mod tests {
         secrets.redact_value(&mut value);
         assert_eq!(value, json!({"x": ["=[key]"], "[key]": 1}));
     }
+
+    #[test]
+    fn replaces_keys_that_json_escapes() {
+        let mut secrets = Secrets::default();
+        secrets.add(&Secret::from("abc/def+é😀"));
+        for text in [
+            r#"{"echo":"abc\/def+é😀"}"#,
+            r#"{"echo":"abc/def\u002B\u00e9\ud83d\uDE00"}"#,
+            r#"{"echo":"\u0061bc\/d\u0065f\u002b\u00E9\uD83D\ude00"}"#,
+        ] {
+            assert_eq!(secrets.redact(text), r#"{"echo":"[key]"}"#, "{text}");
+        }
+        let cut = r#"{"one":"\"abc\/def+é😀\" and abc\/def+é😀, \u00"#;
+        let expected = r#"{"one":"\"[key]\" and [key], \u00"#;
+        assert_eq!(secrets.redact(cut), expected);
+        let other = r#"{"path":"C:\\abc","half":"\ud83d \u00"}"#;
+        assert!(matches!(secrets.redact(other), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn replaces_keys_that_are_numbers() {
+        let mut secrets = Secrets::default();
+        secrets.add(&Secret::from("12345678"));
+        secrets.add(&Secret::from("123456789012345678901234"));
+        let text = r#"[12345678,-12345678,{"a":123456789012345678901234},12345]"#;
+        let mut value = serde_json::from_str(text).expect("JSON");
+        secrets.redact_value(&mut value);
+        assert_eq!(value, json!(["[key]", "[key]", {"a": "[key]"}, 12345]));
+    }
+
     #[test]
     fn replaces_a_key_as_a_cookie_has_it() {
         let mut secrets = Secrets::default();

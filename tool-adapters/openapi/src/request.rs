@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tool_adapters_http::egress::{EgressError, EgressRequest, RunContextExt};
 use tool_core::schema::percent_decode;
-use tool_core::{RunContext, Secret, ToolError};
+use tool_core::{RunContext, Secret, ToolError, ToolOutput};
 
 /// The state of a tool.
 pub(crate) struct Call {
@@ -49,7 +49,7 @@ impl Call {
         &self,
         mut arguments: Value,
         ctx: &RunContext,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<ToolOutput, ToolError> {
         use_integers(&mut arguments);
         let Value::Object(arguments) = arguments else {
             return Err(ToolError::permanent(
@@ -87,7 +87,7 @@ impl Call {
         tokens: &[Secret],
         secrets: &mut Secrets,
         ctx: &RunContext,
-    ) -> Result<(StatusCode, Result<Value, ToolError>), ToolError> {
+    ) -> Result<(StatusCode, Result<ToolOutput, ToolError>), ToolError> {
         let request = self.request(parts, tokens, secrets, ctx)?;
         let allows = |host: &str| self.hosts.contains(host);
         let lost = |error: EgressError| incomplete(error, self.is_idempotent);

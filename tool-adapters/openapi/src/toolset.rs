@@ -391,7 +391,7 @@ impl OpenApi {
         } else {
             Category::Action
         };
-        let tool = FunctionTool::raw_with(raw, call, handler)
+        let tool = FunctionTool::raw_output_with(raw, call, handler)
             .validate(true)
             .annotates_formats();
         let mut tool = tool.category(category).flags(annotations);

@@ -119,3 +119,14 @@ async fn a_501_may_have_had_effects_and_is_final() {
         assert_eq!(error.partial_side_effects, effects, "{method}");
     }
 }
+
+#[tokio::test]
+async fn numbers_of_an_answer_keep_all_their_digits() {
+    let body =
+        "{\n \"id\": 123456789012345678901234, \"text\": \"a \\\"b\\\" : é\",\t\"price\": 0.10\n}";
+    let response = answer("get", (200, of_type("application/json"), body.to_owned())).await;
+    assert_eq!(
+        response.data_json(),
+        Some(r#"{"id":123456789012345678901234,"text":"a \"b\" : é","price":0.10}"#)
+    );
+}

@@ -320,3 +320,36 @@ async fn answers_show_no_credential_without_its_scheme() {
         assert_eq!(response.data_json(), Some(r#""got [key]""#), "{scheme}");
     }
 }
+
+#[tokio::test]
+async fn errors_show_no_credential_with_escapes_of_json() {
+    let long = "x".repeat(70_000);
+    for body in [
+        r#"{"sent": "canary\/one\u002Btwo"}"#.to_owned(),
+        format!(r#"{{"sent": "\u0063anary\/one+two", "rest": "{long}"}}"#),
+    ] {
+        let server = Server::answering(move |_| {
+            let headers = vec![("content-type", "application/json".to_owned())];
+            (400, headers, body.clone())
+        })
+        .await;
+        let api = api(&json!([{"header": []}])).base_url(&server.url);
+        let api = api.credential("header", Secret::from("canary/one+two"));
+        let response = call(api.toolset("test").expect("sound"), "get", &json!({})).await;
+        let message = &response.error().expect("an error").message;
+        assert!(message.contains(r#"{"sent": "[key]""#), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn answers_show_no_credential_that_is_a_number() {
+    let server = Server::answering(|_| {
+        let headers = vec![("content-type", "application/json".to_owned())];
+        (200, headers, r#"{"key": 1234567890, "more": 7}"#.to_owned())
+    })
+    .await;
+    let api = api(&json!([{"header": []}])).base_url(&server.url);
+    let api = api.credential("header", Secret::from("1234567890"));
+    let response = call(api.toolset("test").expect("sound"), "get", &json!({})).await;
+    assert_eq!(response.data_json(), Some(r#"{"key":"[key]","more":7}"#));
+}
