@@ -77,8 +77,12 @@ pub(crate) fn is_text(media_type: &str) -> bool {
 /// Returns true for a media type of JSON, and for ranges that contain it.
 pub(crate) fn is_json(media_type: &str) -> bool {
     let essence = essence(media_type);
-    matches!(
-        essence.as_str(),
-        "application/json" | "text/json" | "*/*" | "application/*"
-    ) || (essence.contains('/') && essence.ends_with("+json"))
+    is_range_of_json(media_type)
+        || matches!(essence.as_str(), "application/json" | "text/json")
+        || (essence.contains('/') && essence.ends_with("+json"))
+}
+
+/// Returns true for a range of media types that contains JSON.
+pub(crate) fn is_range_of_json(media_type: &str) -> bool {
+    matches!(essence(media_type).as_str(), "*/*" | "application/*")
 }

@@ -100,6 +100,11 @@ fn combined(schema: &Map<String, Value>) -> impl Iterator<Item = &Value> {
         .flatten()
 }
 
+/// Returns true for the schema of a body that is a file.
+pub(crate) fn describes_file(document: &Document, schema: &Value) -> bool {
+    is_file(document, schema, "", MAX_DEPTH)
+}
+
 /// Returns true for the schema of a file, of a list of files, and of a file that may be missing. A
 /// value that may be a file or a text is a text. `stated` is the media type of the part, or empty.
 fn is_file(document: &Document, property: &Value, stated: &str, depth: usize) -> bool {

@@ -2,8 +2,8 @@
 
 use crate::document::{Document, Operation};
 use crate::encode::{escape_literal, has_dot_segment};
-use crate::headers::{essence, is_json, is_of_the_connection, is_of_the_program};
-use crate::multipart::{PartForm, part_forms};
+use crate::headers::{essence, is_json, is_of_the_connection, is_of_the_program, is_range_of_json};
+use crate::multipart::{PartForm, describes_file, part_forms};
 use crate::names::Names;
 use crate::refusal::RefusalReason;
 use crate::schemas::SchemaSet;
@@ -217,6 +217,17 @@ fn parameters<'a>(
         }
         schemas.charge(name.len() + 8)?;
         let (style, explode) = style(name, location, map)?;
+        if location == Location::Cookie
+            && explode
+            && map
+                .get("schema")
+                .is_some_and(|it| has_members(document, it))
+        {
+            return Err(unusable(
+                name,
+                "is a list or an object without a notation in cookies",
+            ));
+        }
         let mut schema = match (
             map.get("schema"),
             map.get("content").and_then(Value::as_object),
@@ -279,6 +290,20 @@ fn is_offered(
         Location::Header => Ok(!is_of_the_program(name)),
         _ => Ok(true),
     }
+}
+
+/// Returns true for the schema of a list or an object.
+fn has_members(document: &Document, schema: &Value) -> bool {
+    let Ok(schema) = document.resolve(schema, "the schema of a parameter") else {
+        return false;
+    };
+    let kinds = match schema.get("type") {
+        Some(Value::Array(kinds)) => kinds.as_slice(),
+        Some(kind) => std::slice::from_ref(kind),
+        None => &[],
+    };
+    let mut kinds = kinds.iter().filter(|kind| *kind != "null").peekable();
+    kinds.peek().is_some() && kinds.all(|kind| kind == "array" || kind == "object")
 }
 
 fn unusable(name: &str, problem: &str) -> RefusalReason {
@@ -491,7 +516,7 @@ fn body<'a>(
 ) -> Result<(Body, Value, bool), RefusalReason> {
     let map = document.resolve(body, "the request body")?;
     let content = map.get("content").and_then(Value::as_object);
-    let (media_type, media, form) = choose_content(content)?;
+    let (media_type, media, form) = choose_content(document, content)?;
     let schema = media.get("schema");
     let form = match form {
         BodyForm::Form(_) => BodyForm::Form(member_styles(media)),
@@ -525,42 +550,43 @@ fn body<'a>(
     ))
 }
 
-fn choose_content(
-    content: Option<&Map<String, Value>>,
-) -> Result<(String, &Map<String, Value>, BodyForm), RefusalReason> {
-    static NONE: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
-    let media = |value: &'_ Value| value.as_object().is_some();
-    let of = |is_wanted: fn(&str) -> bool| {
+/// Chooses the media type of a body. A stated type comes before a range, which is no type that can
+/// be sent, and says nothing about the notation of a file.
+fn choose_content<'a>(
+    document: &Document,
+    content: Option<&'a Map<String, Value>>,
+) -> Result<(String, &'a Map<String, Value>, BodyForm), RefusalReason> {
+    let find = |is_wanted: &dyn Fn(&str, &Map<String, Value>) -> bool| {
         content
             .into_iter()
             .flatten()
-            .find(|(name, value)| is_wanted(name) && media(value))
+            .filter_map(|(name, media)| Some((name, media.as_object()?)))
+            .find(|(name, media)| is_wanted(name, media))
     };
-    let map = |value| -> &Map<String, Value> { Value::as_object(value).unwrap_or(&NONE) };
-    if let Some((name, value)) = of(is_json) {
-        // A range is no type that can be sent.
-        let name = if name.contains('*') {
-            "application/json"
-        } else {
-            name
-        };
-        return Ok((name.to_owned(), map(value), BodyForm::Json));
+
+    if let Some((name, media)) = find(&|name, _| is_json(name) && !is_range_of_json(name)) {
+        return Ok((name.clone(), media, BodyForm::Json));
     }
-    if let Some((name, value)) = of(|name| essence(name) == "application/x-www-form-urlencoded") {
-        return Ok((name.clone(), map(value), BodyForm::Form(BTreeMap::new())));
-    }
-    if let Some((name, value)) = of(|name| essence(name) == "multipart/form-data") {
-        return Ok((
-            name.clone(),
-            map(value),
-            BodyForm::Multipart(BTreeMap::new()),
-        ));
-    }
-    if let Some((name, value)) =
-        of(|name| essence(name).starts_with("text/") && !name.contains('*'))
+    if let Some((name, media)) =
+        find(&|name, _| essence(name) == "application/x-www-form-urlencoded")
     {
-        return Ok((name.clone(), map(value), BodyForm::Text));
+        return Ok((name.clone(), media, BodyForm::Form(BTreeMap::new())));
     }
+    if let Some((name, media)) = find(&|name, _| essence(name) == "multipart/form-data") {
+        return Ok((name.clone(), media, BodyForm::Multipart(BTreeMap::new())));
+    }
+    if let Some((_, media)) = find(&|name, media| {
+        let schema = media.get("schema");
+        is_range_of_json(name) && !schema.is_some_and(|schema| describes_file(document, schema))
+    }) {
+        return Ok(("application/json".to_owned(), media, BodyForm::Json));
+    }
+    if let Some((name, media)) =
+        find(&|name, _| essence(name).starts_with("text/") && !name.contains('*'))
+    {
+        return Ok((name.clone(), media, BodyForm::Text));
+    }
+
     let names = content
         .into_iter()
         .flat_map(Map::keys)

@@ -7,7 +7,7 @@ use crate::numbers::use_integers;
 use crate::plan::{BodyForm, Location, PathPart, Plan};
 use crate::redact::Secrets;
 use crate::security::{Credential, Placement};
-use crate::style::{form_pairs, header_text, path_text, query_pairs};
+use crate::style::{Style, form_pairs, header_text, path_text, query_pairs};
 use reqwest::header::{self, HeaderName, HeaderValue};
 use reqwest::{StatusCode, Url};
 use serde_json::{Map, Value};
@@ -145,7 +145,7 @@ impl Call {
                     parts.headers.push((name, value));
                 }
                 Location::Cookie => {
-                    if value.is_array() || value.is_object() {
+                    if !has_cookie_notation(parameter.style, parameter.explode, value) {
                         return Err(problem("expected a text, a number or a boolean".to_owned()));
                     }
                     let pairs =
@@ -302,6 +302,12 @@ impl Call {
         }
         Ok(url)
     }
+}
+
+/// Returns true for a value that is one pair of a cookie.
+fn has_cookie_notation(style: Style, explode: bool, value: &Value) -> bool {
+    let has_members = value.is_array() || value.is_object();
+    style == Style::Json || !explode || !has_members
 }
 
 /// Returns the name of a fixed pair of the query, as a server decodes it.

@@ -194,3 +194,14 @@ async fn whole_numbers_of_a_body_have_no_fraction() {
     assert!(response.is_ok(), "{}", response.to_json());
     assert_eq!(server.last().body, r#"{"ids":[7,100]}"#);
 }
+
+#[tokio::test]
+async fn a_stated_type_comes_before_a_range() {
+    let server = Server::start().await;
+    let form = json!({"schema": {"type": "object"}});
+    let content = json!({"*/*": {}, "application/x-www-form-urlencoded": form});
+    let paths = json!({"/x": {"post": {"operationId": "x", "requestBody": {"content": content}}}});
+    let response = call(at(&server, &paths), "x", &json!({"body": {"a": 1}})).await;
+    assert!(response.is_ok(), "{}", response.to_json());
+    assert_eq!(server.last().body, "a=1");
+}

@@ -240,3 +240,55 @@ paths: {/x: {get: {operationId: x}}}
     let other = api().server_variable("port", "80");
     assert!(other.hosts().is_empty(), "the port is not allowed");
 }
+
+#[test]
+fn lists_in_cookies_need_a_notation() {
+    let cookie = |explode: bool, schema: Value| {
+        let parameter = json!({"name": "x", "in": "cookie", "explode": explode, "schema": schema});
+        json!({"get": {"parameters": [parameter]}})
+    };
+    let list = json!({"type": "array", "items": {"type": "string"}});
+    let paths = json!({
+        "/exploded": cookie(true, list.clone()),
+        "/object": cookie(true, json!({"type": ["object", "null"]})),
+        "/referred": cookie(true, json!({"$ref": "#/components/schemas/List"})),
+        "/joined": cookie(false, list.clone()),
+        "/text": cookie(true, json!({"type": "string"})),
+        "/either": cookie(true, json!({"type": ["array", "string"]})),
+    });
+    let toolset = toolset(&paths, &json!({"schemas": {"List": list}}));
+    let refused = toolset
+        .refused()
+        .iter()
+        .map(|refused| (refused.path.as_str(), refused.reason.kind()));
+    assert_eq!(
+        refused.collect::<BTreeMap<_, _>>(),
+        BTreeMap::from([
+            ("/exploded", "parameter"),
+            ("/object", "parameter"),
+            ("/referred", "parameter"),
+        ])
+    );
+}
+
+#[test]
+fn a_file_has_no_notation_under_a_range_of_types() {
+    let body = |range: &str, schema: Value| {
+        let content = json!({(range): {"schema": schema}});
+        json!({"post": {"requestBody": {"content": content}}})
+    };
+    let paths = json!({
+        "/any": body("*/*", json!({"type": "string", "format": "binary"})),
+        "/application": body("application/*", json!({"contentMediaType": "image/png"})),
+        "/json": body("*/*", json!({"type": "object"})),
+    });
+    let toolset = toolset(&paths, &json!({}));
+    let refused = toolset
+        .refused()
+        .iter()
+        .map(|refused| (refused.path.as_str(), refused.reason.kind()));
+    assert_eq!(
+        refused.collect::<BTreeMap<_, _>>(),
+        BTreeMap::from([("/any", "body"), ("/application", "body")])
+    );
+}

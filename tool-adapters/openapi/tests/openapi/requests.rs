@@ -389,3 +389,18 @@ async fn a_value_cannot_repeat_an_escaped_fixed_pair() {
         assert!(server.seen().is_empty());
     }
 }
+
+#[tokio::test]
+async fn lists_in_cookies_are_joined() {
+    let server = Server::start().await;
+    let ids = json!({"name": "ids", "in": "cookie", "explode": false, "schema": {"type": "array"}});
+    let shape = json!({"name": "shape", "in": "cookie", "content": {"application/json": {}}});
+    let paths = json!({"/x": {"get": {"operationId": "get", "parameters": [ids, shape]}}});
+    let arguments = json!({"ids": ["a;b", 2], "shape": [1]});
+    let response = call(at(&server, &paths), "get", &arguments).await;
+    assert!(response.is_ok(), "{}", response.to_json());
+    assert_eq!(
+        server.last().header("cookie"),
+        Some("ids=a%3Bb,2; shape=%5B1%5D")
+    );
+}
