@@ -638,8 +638,10 @@ impl<M: Model> AgentLoop<M> {
                 }
                 AgentInput::Resume => self.go_on(Answers::default(), events, before).await,
                 AgentInput::Decisions(decisions) => {
-                    let mut answers = Answers::default();
-                    answers.decisions = decisions;
+                    let answers = Answers {
+                        decisions,
+                        ..Answers::default()
+                    };
                     self.go_on(answers, events, before).await
                 }
                 AgentInput::Answers(answers) => self.go_on(answers, events, before).await,
@@ -733,17 +735,11 @@ impl<M: Model> AgentLoop<M> {
         }
 
         let has_none = answers.decisions.is_empty() && answers.cancelled.is_empty();
-        match outcome {
-            DecidedCalls {
-                invalid: Some(error),
-                ..
-            } => Err(error),
-            DecidedCalls {
-                missed: Some(error),
-                has_waited: false,
-                ..
-            } => Err(error),
-            DecidedCalls { has_waited, .. } => Ok(has_waited || has_none),
+        let has_waited = outcome.has_waited;
+        let missed = outcome.missed.filter(|_| !has_waited);
+        match outcome.invalid.or(missed) {
+            Some(error) => Err(error),
+            None => Ok(has_waited || has_none),
         }
     }
 

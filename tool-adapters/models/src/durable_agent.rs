@@ -707,8 +707,8 @@ mod tests {
         let agent = host.open_in(runtime.clone(), run.clone(), script).await;
         runtime.drain(Duration::ZERO).await;
         let session = agent.session().clone();
-        run.until_it_stops(session.call_in_step(&*run, booking()))
-            .await;
+        let calling = Box::pin(session.call_in_step(&*run, booking()));
+        run.until_it_stops(calling).await;
 
         let run = engine.run(None);
         let agent = host.open(run.clone(), ScriptedModel::new()).await;

@@ -270,7 +270,7 @@ impl Session {
     /// messages. A later call that has the id of one of them by chance runs then.
     #[doc(hidden)]
     pub fn forget_answered(&self, messages: &[Message], before: SystemTime) {
-        let Some(rare) = self.0.rare.get() else {
+        let Some(shared) = self.0.used_shared() else {
             return;
         };
         let mut answered = HashSet::new();
@@ -279,7 +279,7 @@ impl Session {
                 answered.insert([call_id.as_str(), tool.as_str()]);
             }
         }
-        rare.earlier.lock().forget_if(|call| {
+        shared.earlier.lock().forget_if(|call| {
             let JournalEntry { call_id, tool, .. } = &call.entry;
             let began = SystemTime::from(call.entry.started_at.0);
             began < before && answered.contains(&[call_id.as_str(), tool.as_str()])

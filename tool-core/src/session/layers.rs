@@ -162,23 +162,23 @@ impl PassingCall {
 
     /// Takes note that the layers have answered the call, and returns the entry if they have dropped
     /// it.
-    pub(crate) fn answer(&self) -> Option<AuditEntry> {
+    pub(crate) fn answer(&self) -> Option<Box<AuditEntry>> {
         self.end(DropState::Answered)
     }
 
     /// Takes note that the layers no longer have the call, and returns the entry if they have dropped
     /// it and not answered it.
-    pub(crate) fn end_unanswered(&self) -> Option<AuditEntry> {
+    pub(crate) fn end_unanswered(&self) -> Option<Box<AuditEntry>> {
         self.end(DropState::Left)
     }
 
-    fn end(&self, end: DropState) -> Option<AuditEntry> {
+    fn end(&self, end: DropState) -> Option<Box<AuditEntry>> {
         let mut state = self.state.lock();
         if matches!(*state, DropState::Answered) {
             return None;
         }
         match std::mem::replace(&mut *state, end) {
-            DropState::Dropped(entry) => Some(*entry),
+            DropState::Dropped(entry) => Some(entry),
             _ => None,
         }
     }

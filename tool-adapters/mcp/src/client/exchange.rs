@@ -232,8 +232,8 @@ impl Exchange<'_> {
     ) -> Result<ServerResult, ServiceError> {
         let options = &self.remote.options;
         let mut route = connection.routes.enter();
-        let begin = Box::new(tasks::begin(params, self.task_time())?);
-        let begun = self.send_on(&connection, &route, begin).await?;
+        let request = Box::new(tasks::begin(params, self.task_time())?);
+        let begun = self.send_on(&connection, &route, request).await?;
         let mut task = match RunningTask::new(begun)? {
             Ok(task) => task,
             Err(answer) => return Ok(answer),

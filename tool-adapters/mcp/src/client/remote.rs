@@ -287,7 +287,8 @@ impl RemoteServer {
         };
         let repair = trace::in_current_span(async move {
             let closed = remote.closed.clone();
-            let repaired = closed.run_until_cancelled(remote.repair(launcher)).await;
+            let repair = Box::pin(remote.repair(launcher));
+            let repaired = closed.run_until_cancelled(repair).await;
             repaired.unwrap_or_else(|| Ok(remote.current()))
         });
         tokio::spawn(repair).await.unwrap_or_else(|_| {

@@ -458,16 +458,16 @@ mod tests {
         wanted.tools_list_changed = Some(true);
         changes.tools_changed();
 
-        let (sent, mut told) = unbounded_channel();
+        let (notified, mut told) = unbounded_channel();
         let attempts = AtomicUsize::new(0);
         let send = |notification| {
             let is_slow = attempts.fetch_add(1, Ordering::Relaxed) == 0;
-            let sent = sent.clone();
+            let notified = notified.clone();
             let sending = async move {
                 if is_slow {
                     pending::<()>().await;
                 }
-                sent.send(notification).is_ok()
+                notified.send(notification).is_ok()
             };
             sending.boxed()
         };

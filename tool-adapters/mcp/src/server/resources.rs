@@ -122,10 +122,10 @@ pub(crate) async fn subscribe(
             seen
         })
     };
-    let begun = session.subscribe_with(uri, begin).await;
+    let subscribed = session.subscribe_with(uri, begin).await;
     match refusal {
         Some(error) => Err(error),
-        None => begun.map_err(|error| failure(&error)),
+        None => subscribed.map_err(|error| failure(&error)),
     }
 }
 

@@ -360,9 +360,11 @@ mod tests {
             {"interruptId": "b", "status": "resolved", "payload": false},
             {"interruptId": "c", "status": "cancelled"},
         ]);
-        let mut wanted = Answers::default();
-        wanted.decisions = vec![Decision::approve("a"), Decision::deny("b")];
-        wanted.cancelled = vec!["c".into()];
+        let wanted = Answers {
+            decisions: vec![Decision::approve("a"), Decision::deny("b")],
+            cancelled: vec!["c".into()],
+            message: None,
+        };
         let read = input(&json!([]), &resume);
         assert_eq!(read, Ok(AgentInput::Answers(wanted)));
     }
@@ -375,11 +377,11 @@ mod tests {
             {"interruptId": "a", "status": "resolved", "payload": edited},
             {"interruptId": "b", "status": "resolved", "payload": denied},
         ]);
-        let mut wanted = Answers::default();
-        wanted.decisions = vec![
-            Decision::approve("a").with_arguments(json!({"number": 13})),
-            Decision::deny("b"),
-        ];
+        let changed = Decision::approve("a").with_arguments(json!({"number": 13}));
+        let wanted = Answers {
+            decisions: vec![changed, Decision::deny("b")],
+            ..Answers::default()
+        };
         let read = input(&json!([]), &resume);
         assert_eq!(read, Ok(AgentInput::Answers(wanted)));
     }

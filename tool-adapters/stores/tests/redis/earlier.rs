@@ -98,10 +98,10 @@ async fn a_move_replaces_nothing_that_is_newer() {
     let mut length = redis::cmd("LLEN");
     length.arg(format!("{base}:{principal}:a:messages"));
     assert_eq!(server::run::<u64>(&redis.url, &length).await, 3);
-    let mut score = redis::cmd("ZSCORE");
-    score.arg(&list).arg("a");
-    let score = server::run::<u64>(&redis.url, &score).await;
-    assert_eq!(score, 9_000_000_000_000);
+    let mut ranked = redis::cmd("ZSCORE");
+    ranked.arg(&list).arg("a");
+    let used_at = server::run::<u64>(&redis.url, &ranked).await;
+    assert_eq!(used_at, 9_000_000_000_000);
 }
 
 #[tokio::test]

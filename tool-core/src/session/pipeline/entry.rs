@@ -88,7 +88,7 @@ struct LayeredCall<'a> {
 impl Drop for LayeredCall<'_> {
     fn drop(&mut self) {
         if let Some(entry) = self.passing.end_unanswered() {
-            record::audit_later(self.session, entry);
+            record::audit_later(self.session, *entry);
         }
     }
 }

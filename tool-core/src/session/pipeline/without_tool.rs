@@ -138,7 +138,7 @@ pub(crate) fn record_begun(
     session: &Arc<SessionInner>,
     call: &ToolCall,
     response: &ToolResponse,
-    dropped: Option<AuditEntry>,
+    dropped: Option<Box<AuditEntry>>,
 ) {
     if let Some(kept) = count_answer(session, call, response, Done::Perhaps(dropped)) {
         keep_later(session, kept);
@@ -149,7 +149,7 @@ pub(crate) fn record_begun(
 enum Done {
     Nothing,
     /// It may have taken effect. The entry is that of a call which was dropped while it ran.
-    Perhaps(Option<AuditEntry>),
+    Perhaps(Option<Box<AuditEntry>>),
 }
 
 /// Counts a call that no tool has answered, and adds it to the audit log. Returns the call if a store
@@ -180,7 +180,7 @@ fn count_answer(
     };
     let outcome = CallOutcome::of_response(response, refused);
     let entry = match done {
-        Done::Perhaps(Some(dropped)) => dropped,
+        Done::Perhaps(Some(dropped)) => *dropped,
         _ => entry_without_tool(session, turn, called, response),
     };
     let entry = AuditEntry { outcome, ..entry };
