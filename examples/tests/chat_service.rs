@@ -55,8 +55,10 @@ fn start_program(program: &mut Command, model: SocketAddr) -> (Child, String) {
 const ANSWER: &str = include_str!("../../tests/streams/recorded/openai-responses--text.body");
 const SAID: &str = "just in case";
 
-/// Answers as the model.
+/// Answers a request as the model, once its head has come.
 fn answer_as_model(mut connection: &TcpStream) {
+    let request = BufReader::new(connection).lines().map(Result::unwrap);
+    assert!(request.take_while(|line| !line.is_empty()).count() > 0);
     let length = ANSWER.len();
     let head = format!(
         "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\
@@ -157,8 +159,10 @@ fn a_conversation_of_another_process_is_opened_again() {
     let (mut other, second) = start();
 
     let say = |service: &str| ask(service, "POST /message", r#"{"text": "hello"}"#);
-    assert!(say(&first).contains(SAID));
-    assert!(say(&second).contains(SAID));
+    for service in [&first, &second] {
+        let answered = say(service);
+        assert!(answered.contains(SAID), "{answered}");
+    }
     let late = say(&first);
     assert!(late.contains(r#""kind":"CONFLICT""#), "{late}");
     let again = say(&first);

@@ -184,7 +184,7 @@ async fn a_thousand_lines_of_errors_forge_nothing() {
         printf '\033[2K\r2026-11-23 ERROR login: forged %s\r\033]0;x\007\n' $i >&2; i=$((i+1)); done";
     let (client, logs, _guard) = ends_after(script, &[]);
     client.connect().await.expect_err("no server");
-    until(async || text_of(&logs).contains("dropped lines")).await;
+    until(async || text_of(&logs).contains("sends too many lines")).await;
     let text = text_of(&logs);
     assert!(!text.contains(['\u{1b}', '\r', '\u{7}']));
     assert_eq!(text.matches("a server wrote").count(), 100, "of 1,000");

@@ -82,16 +82,18 @@ fn is_same_call(session: &SessionInner, one: &ToolCall, other: &ToolCall) -> boo
 /// Gives a new id to calls without one, and to calls whose id an earlier step has used, as some
 /// providers repeat ids. The new ids are the same if an engine runs the reply again.
 pub(crate) fn with_fresh_ids(history: &History, mut calls: Vec<ToolCall>) -> Vec<ToolCall> {
-    let mut known = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
-    known.extend(history.removed_calls().iter().map(String::as_str));
+    let present = history.calls().map(ToolCall::id).collect::<HashSet<_>>();
+    let removed = history.removed_calls();
+    let is_known = |id: &str| present.contains(id) || removed.contains(id);
     let mut taken = calls
         .iter()
         .map(|call| Arc::clone(call.shared_id()))
         .collect::<HashSet<_>>();
-    let mut free = (history.calls().count() + calls.len()..).map(|number| format!("call_{number}"));
+    let first_free = history.calls().count() + removed.len() + calls.len();
+    let mut free = (first_free..).map(|number| format!("call_{number}"));
     for call in &mut calls {
-        if call.id().is_empty() || known.contains(call.id()) {
-            let id = free.find(|id| !known.contains(&**id) && taken.insert(id.as_str().into()));
+        if call.id().is_empty() || is_known(call.id()) {
+            let id = free.find(|id| !is_known(id) && taken.insert(id.as_str().into()));
             *call = call.clone().with_id(id.unwrap_or_default());
         }
     }
