@@ -164,7 +164,7 @@ fn a_conversation_of_another_process_is_opened_again() {
         assert!(answered.contains(SAID), "{answered}");
     }
     let late = say(&first);
-    assert!(late.contains(r#""kind":"CONFLICT""#), "{late}");
+    assert!(late.contains(r#""type":"CONFLICT""#), "{late}");
     let again = say(&first);
     assert!(again.contains(SAID), "{again}");
 

@@ -5,10 +5,10 @@ mod changes;
 use crate::postgres::changes::ChangeFeed;
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
-use crate::sql::forgetting::{FORGET_UNLOCKED, ForgetLock};
+use crate::sql::forgetting::FORGET_UNLOCKED;
 use crate::sql::histories::HistoryDatabase;
 use crate::sql::journal::JournalDatabase;
-use crate::sql::session_row::SessionDatabase;
+use crate::sql::session_row::{ForgetLock, SessionDatabase};
 use crate::sql::{
     Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
     is_migrated,

@@ -2,10 +2,10 @@
 
 #[cfg(feature = "agent-records")]
 use crate::sql::agents::AgentDatabase;
-use crate::sql::forgetting::{FORGET_ALONE, ForgetLock};
+use crate::sql::forgetting::FORGET_ALONE;
 use crate::sql::histories::{CONVERSATION, HistoryDatabase};
 use crate::sql::journal::{CALL, JournalDatabase};
-use crate::sql::session_row::{SESSION, SessionDatabase};
+use crate::sql::session_row::{ForgetLock, SESSION, SessionDatabase};
 use crate::sql::{
     Param, Rows, SqlDatabase, SqlError, SqlMigration, SqlStore, SqlTransaction, Tables, arguments,
     is_migrated,

@@ -13,8 +13,6 @@ use crate::schema::nullable::{NullMeaning, allows_null, strip_null};
 use crate::schema::parameter::{Parameter, ResolvedParameter};
 use crate::schema::validator::{needs_validator, rounds};
 use crate::schema::{constraints, walk};
-use schemars::SchemaGenerator;
-use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -69,20 +67,6 @@ impl FieldRule {
 /// Checks the default and the examples of a parameter against its schema and `$defs`. Returns one
 /// line for each problem.
 pub(crate) type ValueCheck = fn(&ResolvedParameter, &Value, &Map<String, Value>) -> Vec<String>;
-
-/// Makes the generator for the schemas of arguments.
-pub(crate) fn argument_generator() -> SchemaGenerator {
-    settings().for_deserialize().into_generator()
-}
-
-/// Makes the generator for the schemas of results.
-pub(crate) fn result_generator() -> SchemaGenerator {
-    settings().for_serialize().into_generator()
-}
-
-fn settings() -> SchemaSettings {
-    SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None)
-}
 
 /// Builds the schema of a tool, or returns all problems with its parameters.
 pub(crate) fn build_schema(

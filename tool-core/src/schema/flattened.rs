@@ -1,6 +1,6 @@
 //! The entries of the arguments that belong to a flattened parameter.
 
-use crate::schema::build::argument_generator;
+use crate::schema::generator::argument_generator;
 use crate::schema::parameter::Parameter;
 use crate::schema::walk;
 use rustc_hash::FxHashSet;

@@ -13,6 +13,7 @@ pub(crate) mod evaluation;
 pub(crate) mod example;
 pub(crate) mod flattened;
 pub(crate) mod format;
+pub(crate) mod generator;
 pub(crate) mod leaf;
 pub(crate) mod meta;
 pub(crate) mod node;

@@ -2,7 +2,6 @@
 //! their responses.
 
 use crate::call::ToolResponse;
-use crate::session::inner::SessionInner;
 use crate::session::state::SessionId;
 use futures_util::FutureExt;
 use futures_util::future::{Shared, WeakShared};
@@ -27,19 +26,8 @@ pub(crate) struct RequestedCall {
     pub(crate) session: SessionId,
     /// The incarnation of the session, which is the same after a renewal.
     pub(crate) incarnation: u128,
-    principal: Arc<str>,
+    pub(crate) principal: Arc<str>,
     pub(crate) id: String,
-}
-
-impl RequestedCall {
-    pub(crate) fn new(session: &SessionInner, id: &str) -> Self {
-        Self {
-            session: session.id.clone(),
-            incarnation: session.record.incarnation(),
-            principal: Arc::clone(&session.principal),
-            id: id.to_owned(),
-        }
-    }
 }
 
 /// The most calls that a runtime remembers to have requested approval for.

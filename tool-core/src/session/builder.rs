@@ -463,10 +463,15 @@ struct OpenedSession {
     rare: Option<RareState>,
 }
 
-/// Lists a session under its id, in place of the generation that it renews.
+/// Lists a session under its id, in place of the generation that it renews. If that has ended
+/// meanwhile, the session is closed.
 fn list_renewed(earlier: &Arc<SessionInner>, session: &Arc<SessionInner>) {
     let mut sessions = session.runtime.sessions.lock();
-    session.shared().generations.add(earlier, session);
+    session.shared().generations.add(earlier, session, || {
+        if earlier.calls.is_closed() {
+            session.calls.close();
+        }
+    });
     sessions.insert(session.id.shared(), Arc::downgrade(session));
 }
 

@@ -146,7 +146,7 @@ pub(crate) struct RareState {
 /// The state that a session keeps when it is renewed, so that all of its generations share it.
 #[derive(Default)]
 pub(crate) struct SharedState {
-    pub(crate) generations: Generations,
+    pub(crate) generations: Generations<SessionInner>,
     pub(crate) updates: UpdateLog,
     pub(crate) playout: Playout,
     /// Created when a transport first measures speech.
@@ -449,7 +449,7 @@ impl SessionInner {
     fn refuse_calls(&self) -> Vec<Arc<Self>> {
         self.calls.close();
         self.used_shared()
-            .map(|shared| shared.generations.close())
+            .map(|shared| shared.generations.close(|other| other.calls.close()))
             .unwrap_or_default()
     }
 

@@ -1,11 +1,8 @@
 //! tower's layers around the calls of all sessions.
 
 use crate::call::{ErrorKind, ToolCall, ToolError, ToolResponse};
-use crate::session::audit::AuditEntry;
-use crate::session::inner::SessionInner;
 use futures_util::FutureExt;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Weak};
 use tokio::sync::Mutex;
 use tower::util::{BoxService, MapErr};
 use tower::{BoxError, Layer, Service, ServiceExt};
@@ -110,76 +107,5 @@ fn layer_error(error: &BoxError, is_made: bool, harmless: bool) -> LayerError {
     LayerError {
         error: error.partial_side_effects(may_have_run && !harmless),
         may_have_run,
-    }
-}
-
-/// A call that passes its session's layers, with its entry in the audit log if they drop it while it
-/// runs. They may answer the call themselves, and its one entry tells of that answer.
-pub(crate) struct PassingCall {
-    session: Weak<SessionInner>,
-    state: parking_lot::Mutex<DropState>,
-}
-
-#[derive(Default)]
-enum DropState {
-    /// The layers have the call.
-    #[default]
-    Open,
-    /// They have dropped it.
-    Dropped(Box<AuditEntry>),
-    /// They have answered it.
-    Answered,
-    /// Its caller waits for no answer any more.
-    Left,
-}
-
-impl PassingCall {
-    pub(crate) fn of(session: &Arc<SessionInner>) -> Self {
-        Self {
-            session: Arc::downgrade(session),
-            state: parking_lot::Mutex::default(),
-        }
-    }
-
-    /// Returns the session that makes the call.
-    pub(crate) fn session(&self) -> Option<Arc<SessionInner>> {
-        self.session.upgrade()
-    }
-
-    /// Leaves the entry of a call that was dropped to its layers. Returns the entry if they no longer
-    /// have the call, so that it has to be logged.
-    pub(crate) fn leave(&self, entry: AuditEntry) -> Option<AuditEntry> {
-        let mut state = self.state.lock();
-        match *state {
-            DropState::Open | DropState::Dropped(_) => {
-                *state = DropState::Dropped(Box::new(entry));
-                None
-            }
-            DropState::Answered => None,
-            DropState::Left => Some(entry),
-        }
-    }
-
-    /// Takes note that the layers have answered the call, and returns the entry if they have dropped
-    /// it.
-    pub(crate) fn answer(&self) -> Option<Box<AuditEntry>> {
-        self.end(DropState::Answered)
-    }
-
-    /// Takes note that the layers no longer have the call, and returns the entry if they have dropped
-    /// it and not answered it.
-    pub(crate) fn end_unanswered(&self) -> Option<Box<AuditEntry>> {
-        self.end(DropState::Left)
-    }
-
-    fn end(&self, end: DropState) -> Option<Box<AuditEntry>> {
-        let mut state = self.state.lock();
-        if matches!(*state, DropState::Answered) {
-            return None;
-        }
-        match std::mem::replace(&mut *state, end) {
-            DropState::Dropped(entry) => Some(entry),
-            _ => None,
-        }
     }
 }

@@ -6,10 +6,9 @@ use crate::arguments::prepare::CONFIRM_DUPLICATE;
 use crate::arguments::shared_schema::SharedSchema;
 use crate::arguments::validate::check_values;
 use crate::call::mode::Modes;
-use crate::schema::build::{
-    CanonicalSchema, argument_generator, build_schema, normalize_result, result_generator,
-};
+use crate::schema::build::{CanonicalSchema, build_schema, normalize_result};
 use crate::schema::compiled::Formats;
+use crate::schema::generator::{argument_generator, result_generator};
 use crate::schema::parameter::{Parameter, ResolvedParameter};
 use crate::schema::probe::write_probe;
 use crate::schema::validator::Validator;

@@ -1,7 +1,6 @@
 //! Changes of tools, prompts and resources, and their notifications to clients.
 
 use crate::server::client::{Client, Identity};
-use crate::server::resources;
 use crate::server::session_streams::SessionStreams;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -22,7 +21,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 use tool_adapters_http::quota::{Quota, QuotaExceeded, QuotaLimits, Share};
-use tool_core::{CancellationToken, Session};
+use tool_core::CancellationToken;
 
 /// The maximum number of resources to which one session subscribes, and of the URIs on one stream.
 pub(crate) const MAX_SUBSCRIPTIONS: usize = 256;
@@ -39,7 +38,7 @@ const WAITING: usize = 64;
 const SENDING: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]
-enum Change {
+pub(crate) enum Change {
     Tools,
     Prompts,
     Resources,
@@ -80,6 +79,11 @@ impl Default for ChangeNotifier {
 }
 
 impl ChangeNotifier {
+    /// Returns the changes from now on.
+    pub(crate) fn received(&self) -> Receiver<Change> {
+        self.0.subscribe()
+    }
+
     /// Reports that the contents of a resource have changed. Clients that have subscribed to
     /// exactly this URI get `notifications/resources/updated`.
     pub fn resource_updated(&self, uri: impl Into<Arc<str>>) {
@@ -295,7 +299,7 @@ pub(crate) fn forward(
     subscriptions: Arc<Subscriptions>,
     ended: CancellationToken,
 ) {
-    let changes = changes.0.subscribe();
+    let changes = changes.received();
     tokio::spawn(ended.run_until_cancelled_owned(async move {
         follow(changes, &wanted, &subscriptions, |notification| {
             to.send(notification).boxed()
@@ -416,17 +420,11 @@ pub(crate) fn accepted(requested: &SubscriptionFilter, tools: bool) -> Subscript
 /// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client or the
 /// server ends it.
 pub(crate) async fn listen(
-    changes: &ChangeNotifier,
-    (client, session): (&Client, &Session),
+    received: Receiver<Change>,
+    subscriptions: &Subscriptions,
     stream: &SubscriptionContext,
     ended: &CancellationToken,
-) -> Result<(), ErrorData> {
-    let wanted = stream.accepted();
-    let subscriptions = Subscriptions::new(changes, client);
-    let received = changes.0.subscribe();
-    for uri in wanted.resource_subscriptions.iter().flatten() {
-        resources::subscribe(session, uri, || subscriptions.add(uri.clone())).await?;
-    }
+) {
     let send = |notification| {
         stream
             .sink()
@@ -435,11 +433,10 @@ pub(crate) async fn listen(
             .boxed()
     };
     tokio::select! {
-        () = follow(received, wanted, &subscriptions, send) => {}
+        () = follow(received, stream.accepted(), subscriptions, send) => {}
         () = stream.cancelled() => {}
         () = ended.cancelled() => {}
     }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -892,14 +892,18 @@ impl ServerHandler for Connection {
         let client_session = self.client_session(context)?;
         let _open = OpenStream::open(&client_session.streams)?;
         let session = client_session.get(context).await?;
-        let client = client(context);
-        Box::pin(changes::listen(
-            &self.state.changes,
-            (&client, &session),
-            &stream,
-            &self.state.settings.shutdown,
-        ))
-        .await
+        let changes = &self.state.changes;
+        // Before the subscriptions, so that no change is missed.
+        let received = changes.received();
+        let subscriptions = Subscriptions::new(changes, &client(context));
+        for uri in stream.accepted().resource_subscriptions.iter().flatten() {
+            let begin = || subscriptions.add(uri.clone());
+            Box::pin(resources::subscribe(&session, uri, begin)).await?;
+        }
+
+        let shutdown = &self.state.settings.shutdown;
+        Box::pin(changes::listen(received, &subscriptions, &stream, shutdown)).await;
+        Ok(())
     }
 
     async fn get_task(

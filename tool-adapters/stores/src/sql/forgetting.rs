@@ -4,13 +4,9 @@ use crate::sql::SqlError;
 use crate::sql::session_row::SessionDatabase;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex;
 
 /// The pause before more rows are forgotten, so that others can write.
 const PAUSE: Duration = Duration::from_millis(20);
-
-/// Held while a task of this process forgets rows.
-pub(crate) type ForgetLock = Arc<Mutex<()>>;
 
 /// A statement that forgets some rows and returns one row for each. The last literal locks the rows that are found.
 macro_rules! forget {

@@ -1,11 +1,15 @@
 //! The row of a session, which an operation locks, changes and writes.
 
 use crate::kept_values::{from_json, milliseconds, to_json};
-use crate::sql::forgetting::ForgetLock;
 use crate::sql::values::{stored_id, text, unsigned};
 use crate::sql::{Param, SqlDatabase, SqlRow, SqlTransaction, number};
+use std::sync::Arc;
+use tokio::sync::Mutex;
 use tool_core::session::{OpenRequest, SessionCall, StoreError, StoredSession};
 use tool_core::time::whole_milliseconds;
+
+/// Held while a task of this process forgets rows.
+pub(crate) type ForgetLock = Arc<Mutex<()>>;
 
 /// The statements that only one kind of database understands.
 pub(crate) trait SessionDatabase: SqlDatabase {

@@ -1,8 +1,9 @@
 //! Whole schemas, beside this folder in `golden/`. `UPDATE=1 cargo test` writes them anew.
 
 use crate::arguments::validate;
-use crate::schema::build::{normalize_result, result_generator};
+use crate::schema::build::normalize_result;
 use crate::schema::example::minimal_example;
+use crate::schema::generator::result_generator;
 use crate::schema::parameter::{Constraint, Number, Parameter, Range};
 use crate::schema::tests::types::{
     Adjacent, Closed, Color, Everything, External, Inline, Keywords, Level, Named, Paging, Point,

@@ -17,7 +17,8 @@ pub(crate) mod types;
 #[cfg(test)]
 mod canonical_json;
 
-use crate::schema::build::{CanonicalSchema, argument_generator, build_schema};
+use crate::schema::build::{CanonicalSchema, build_schema};
+use crate::schema::generator::argument_generator;
 use crate::schema::parameter::{Parameter, ResolvedParameter};
 use serde_json::Value;
 

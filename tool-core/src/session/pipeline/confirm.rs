@@ -289,7 +289,12 @@ pub(crate) async fn request_approval(
     };
     let AskedCall { pending, token } = asked;
     let requests = &session.runtime.approvals;
-    let outcome = requests.add(RequestedCall::new(session, &pending.id));
+    let outcome = requests.add(RequestedCall {
+        session: session.id.clone(),
+        incarnation: session.record.incarnation(),
+        principal: Arc::clone(&session.principal),
+        id: pending.id.clone(),
+    });
     let lines = pending.argument_lines();
     let confirmation = Confirmation {
         token,

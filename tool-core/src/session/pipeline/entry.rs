@@ -4,10 +4,12 @@
 use crate::call::{ToolCall, ToolResponse};
 use crate::session::inner::SessionInner;
 #[cfg(feature = "tower")]
-use crate::session::layers::{LayerError, LayerStack, PassingCall};
+use crate::session::layers::{LayerError, LayerStack};
 use crate::session::pipeline::background::call_in_background;
 use crate::session::pipeline::call::govern;
 use crate::session::pipeline::observed::{call_nested, is_observed};
+#[cfg(feature = "tower")]
+use crate::session::pipeline::passing_call::PassingCall;
 #[cfg(feature = "tower")]
 use crate::session::pipeline::{record, without_tool};
 #[cfg(feature = "tower")]

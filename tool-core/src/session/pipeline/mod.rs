@@ -35,6 +35,8 @@ pub(crate) mod journal;
 pub(crate) mod meter;
 pub(crate) mod observed;
 pub(crate) mod passage;
+#[cfg(feature = "tower")]
+pub(crate) mod passing_call;
 pub(crate) mod permit;
 pub(crate) mod record;
 pub(crate) mod refund;

@@ -8,12 +8,12 @@ use crate::session::audit::{
     redacted_reasons,
 };
 use crate::session::inner::SessionInner;
-#[cfg(feature = "tower")]
-use crate::session::layers::PassingCall;
 use crate::session::metrics::call_log::{AnsweredCall, SessionCall};
 use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::governed_call::GovernedCall;
 use crate::session::pipeline::journal::record_end;
+#[cfg(feature = "tower")]
+use crate::session::pipeline::passing_call::PassingCall;
 use crate::session::pipeline::{empty, hooks};
 use crate::session::state::StateChange;
 use crate::session::store::{AnsweredCallRecord, Settlement, StoreError};

@@ -3,7 +3,7 @@
 use crate::arguments::problem::Problem;
 use crate::arguments::validate::ValidationSubject;
 use crate::call::error::ErrorList;
-use crate::schema::build::argument_generator;
+use crate::schema::generator::argument_generator;
 #[cfg(feature = "session")]
 use crate::tool::configure::binding::BoundSettings;
 use crate::tool::configure::binding::mark_settings;
