@@ -13,7 +13,7 @@ use tokio::sync::OnceCell;
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
-/// What the log says after an attempt to put a workflow back.
+/// The line of the log after an attempt to put a workflow back.
 const NOT_PUT_BACK: &str = "the workflow could not be put back on its queue";
 
 /// Puts workflows of this process back on their queue, after a step of [`with_steps`](crate::with_steps) has failed. DBOS itself

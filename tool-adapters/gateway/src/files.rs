@@ -57,7 +57,7 @@ pub(crate) struct Texts {
 /// The outcome of parsing the contents of both files.
 pub(crate) struct Parsed {
     pub(crate) settings: Result<Settings, GatewayError>,
-    /// What was read but deserves a look.
+    /// Warnings about settings that were read.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -1052,7 +1052,7 @@ fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Rep
     }
 }
 
-/// What became of decisions.
+/// The outcome of decisions.
 #[derive(Default)]
 struct DecidedCalls {
     /// True if a call waited for one of them.
@@ -1615,7 +1615,11 @@ mod tests {
         let mut answers = Answers::default();
         answers.cancelled.push(token);
         let reply = finished(agent.stream(AgentInput::Answers(answers.clone()))).await;
-        assert_eq!((reply.error, reply.text), (None, None), "nobody is asked");
+        assert_eq!(
+            (reply.error, reply.text),
+            (None, None),
+            "the model is not asked"
+        );
 
         answers.message = Some("Are you there?".into());
         let reply = finished(agent.stream(AgentInput::Answers(answers))).await;

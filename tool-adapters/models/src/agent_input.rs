@@ -27,11 +27,11 @@ pub enum AgentInput {
     /// model continues in the same turn. If no call waits for any of them, the model is not asked,
     /// and the reply has an error.
     Decisions(Vec<Decision>),
-    /// What a person has answered to calls that wait for approval, and perhaps said beside it.
+    /// The answers of a person to calls that wait for approval, and perhaps a message beside them.
     Answers(Answers),
 }
 
-/// What a person has answered to calls that wait for approval, and perhaps said beside it.
+/// The answers of a person to calls that wait for approval, and perhaps a message beside them.
 ///
 /// ```
 /// use tool_adapters::agent::{AgentInput, Answers};

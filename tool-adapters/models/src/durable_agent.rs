@@ -22,7 +22,7 @@ const MAX_WAIT: Duration = Duration::from_secs(366 * 24 * 3_600);
 /// The time by which the clocks of two processes may differ.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(60);
 
-/// What the first run of a function has found when it opened the conversation.
+/// The state of the conversation when the first run of a function opened it.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Opening {

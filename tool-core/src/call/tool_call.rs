@@ -55,7 +55,7 @@ struct ToolCallOptions {
     layers: Option<LayersRecord>,
 }
 
-/// What a session keeps of a call that passes its layers. Calls with different records are equal.
+/// The record that a session keeps of a call that passes its layers. Calls with different records are equal.
 #[cfg(feature = "tower")]
 #[derive(Clone)]
 struct LayersRecord(Arc<dyn Any + Send + Sync>);

@@ -60,7 +60,7 @@ impl ToolContext {
             return (open, None);
         }
         let acquire = |instance: Arc<ToolsetInstance>| instance.acquire(LIFECYCLE_TIMEOUT);
-        // Others may wait for the same setup. A toolset that nobody takes closes itself.
+        // Others may wait for the same setup. A toolset that no session takes closes itself.
         let results = for_each_toolset_detached(self.instances(), acquire).await;
         let (mut opened, failed) = split(self.instances(), results);
         let rest = (!failed.is_empty()).then(|| self.without_toolsets(&failed));

@@ -455,7 +455,7 @@ impl SessionBuilder {
     }
 }
 
-/// What a session goes on with that is opened.
+/// The state with which a session that is opened goes on.
 struct OpenedSession {
     record: RecordHandle,
     /// The listener of a session that is renewed, and the calls in its background.

@@ -33,8 +33,8 @@ const MAX_STREAMS: usize = 8;
 /// everything has changed.
 const WAITING: usize = 64;
 
-/// The time in which a client has to take a notification. One that does not is told later that
-/// everything has changed.
+/// The time in which a client takes a notification. A slower one is told afterwards that everything
+/// has changed.
 const SENDING: Duration = Duration::from_secs(30);
 
 #[derive(Clone, Debug)]

@@ -82,7 +82,7 @@ pub(crate) const FORGET_ALONE: [&str; 5] = forget_statements!("");
 /// The statements of a database in which transactions write side by side. They skip rows that another one has locked.
 pub(crate) const FORGET_UNLOCKED: [&str; 5] = forget_statements!(" FOR UPDATE SKIP LOCKED");
 
-/// Begins to forget what is over, unless this process does so already. Nobody waits for it: if it fails, the next one
+/// Begins to forget what is over, unless this process does so already. No caller waits for it: if it fails, the next one
 /// goes on.
 pub(crate) fn begin_to_forget<D: SessionDatabase>(database: &D) {
     let Ok(alone) = Arc::clone(database.forget_lock()).try_lock_owned() else {

@@ -145,7 +145,7 @@ pub(crate) fn record_begun(
     }
 }
 
-/// What a call that no tool has answered has done.
+/// The effect of a call that no tool has answered.
 enum Done {
     Nothing,
     /// It may have taken effect. The entry is that of a call which was dropped while it ran.
