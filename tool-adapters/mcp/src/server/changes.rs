@@ -33,7 +33,7 @@ const MAX_STREAMS: usize = 8;
 /// everything has changed.
 const WAITING: usize = 64;
 
-/// The time in which a client takes a notification. A slower one is told afterwards that everything
+/// The time in which a client takes a notification. A slower one gets another afterwards: everything
 /// has changed.
 const SENDING: Duration = Duration::from_secs(30);
 
