@@ -227,7 +227,7 @@ impl ProviderModel<HttpTransport> {
     }
 
     /// Sets the member of a request that [`max_tokens`](Self::max_tokens) goes into, for
-    /// `OpenAiChat`.
+    /// `OpenAiChat` and the other providers with Chat Completions.
     ///
     /// The default is what is known about the server of the base URL, and `max_tokens` for a server
     /// of which nothing is known.
