@@ -17,8 +17,8 @@ use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tool_adapters_http::base_url::is_local;
-use tool_adapters_http::egress::EgressPolicy;
 use tool_adapters_http::egress::network::{Network, ProxySettings};
+use tool_adapters_http::egress::{EgressPolicy, normalised_host};
 use tool_adapters_mcp::Server;
 use tool_adapters_providers::tool_names::NameRule;
 use tool_core::arguments::nearest;
@@ -341,7 +341,7 @@ impl GatewayPolicy {
 
     /// Returns the addresses to which the connections of a server may go.
     pub(crate) fn egress_of(&self, url: &Url) -> Result<EgressPolicy, String> {
-        let host = url.host_str().unwrap_or_default();
+        let host = &comparable(url.host_str().unwrap_or_default());
         let mut policy = EgressPolicy::new();
         match &self.file.egress {
             // The address in the file is one that a person has chosen. A name may resolve to any
@@ -349,15 +349,12 @@ impl GatewayPolicy {
             None if is_address(host) => policy = policy.allow_host(host),
             None => {}
             Some(rules) => {
-                let is_private = rules
-                    .private
-                    .iter()
-                    .any(|named| named.eq_ignore_ascii_case(host));
-                let hosts = rules.hosts.iter().flatten();
-                let is_allowed = rules.hosts.is_none()
-                    || hosts
-                        .into_iter()
-                        .any(|pattern| matches_wildcards(&pattern.to_ascii_lowercase(), host));
+                let is_private = rules.private.iter().any(|named| comparable(named) == *host);
+                let matches = |pattern: &String| matches_wildcards(&comparable(pattern), host);
+                let is_allowed = match &rules.hosts {
+                    None => true,
+                    Some(hosts) => hosts.iter().any(matches),
+                };
                 if !is_private && !is_allowed {
                     return Err(format!(
                         "the host `{host}` is not among `egress.hosts` of the policy; name it there, or remove the server"
@@ -664,6 +661,11 @@ impl Default for GatewayPolicy {
     }
 }
 
+/// Returns a host, or a pattern of hosts, in the form in which they are compared.
+fn comparable(host: &str) -> String {
+    normalised_host(host).unwrap_or_else(|| host.to_ascii_lowercase())
+}
+
 fn is_address(host: &str) -> bool {
     host == "localhost" || host.trim_matches(['[', ']']).parse::<IpAddr>().is_ok()
 }
@@ -701,6 +703,25 @@ mod tests {
         let policy = policy(text);
         let governed = policy.govern(&tool, "one");
         policy.shown(governed.definition(), "one").join(", ")
+    }
+
+    // T31
+    #[test]
+    fn hosts_of_egress_are_compared_in_one_form() {
+        let policy = policy(
+            "[egress]\nhosts = ['*.bücher.example', 'API.example']\nprivate = ['::1', 'intern.example']",
+        );
+        for (url, is_allowed) in [
+            ("https://www.bücher.example/mcp", true),
+            ("https://api.example./mcp", true),
+            ("http://[::1]:3000/mcp", true),
+            ("https://INTERN.example/mcp", true),
+            ("https://api.example.org/mcp", false),
+            ("http://[::2]:3000/mcp", false),
+        ] {
+            let url = Url::parse(url).expect("a URL");
+            assert_eq!(policy.egress_of(&url).is_ok(), is_allowed, "{url}");
+        }
     }
 
     #[test]
