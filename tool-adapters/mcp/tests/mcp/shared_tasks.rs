@@ -548,7 +548,12 @@ async fn task_is_over_at_all_replicas_after_its_time() {
     let running = one.begin("look_up", json!({})).await;
     other.wait_for(&done, "completed").await;
     for id in [&done, &running] {
-        until(async || one.knows_not(id).await && other.knows_not(id).await).await;
+        // Asked at a pace: each request takes a connection of the machine.
+        until(async || {
+            sleep(Duration::from_millis(20)).await;
+            one.knows_not(id).await && other.knows_not(id).await
+        })
+        .await;
     }
 }
 
