@@ -117,6 +117,18 @@ struct KeptTool {
     new_in: Option<Declaration>,
 }
 
+impl KeptTool {
+    /// Keeps a tool that was never offered.
+    fn new(name: &str, reason: QuarantineReason) -> Self {
+        let name = kept_name(name).into_owned();
+        Self {
+            tool: QuarantinedTool { name, reason },
+            is_foreign: true,
+            new_in: None,
+        }
+    }
+}
+
 impl Quarantined {
     fn remove(&mut self, name: &str) {
         if let Some(removed) = self.tools.remove(name) {
@@ -143,17 +155,9 @@ impl Quarantine {
 
     /// Adds a tool. A tool that was never offered is left out if there are too many.
     pub(crate) fn add(&self, server: &str, name: &str, is_offered: bool, reason: QuarantineReason) {
-        self.keep(
-            server,
-            KeptTool {
-                tool: QuarantinedTool {
-                    name: kept_name(name).into_owned(),
-                    reason,
-                },
-                is_foreign: !is_offered,
-                new_in: None,
-            },
-        );
+        let mut kept = KeptTool::new(name, reason);
+        kept.is_foreign = !is_offered;
+        self.keep(server, kept);
     }
 
     /// Adds an entry of a list that was not offered before.
@@ -164,17 +168,9 @@ impl Quarantine {
         list: Declaration,
         reason: QuarantineReason,
     ) {
-        self.keep(
-            server,
-            KeptTool {
-                tool: QuarantinedTool {
-                    name: kept_name(name).into_owned(),
-                    reason,
-                },
-                is_foreign: true,
-                new_in: Some(list),
-            },
-        );
+        let mut kept = KeptTool::new(name, reason);
+        kept.new_in = Some(list);
+        self.keep(server, kept);
     }
 
     fn keep(&self, server: &str, kept: KeptTool) {

@@ -123,7 +123,7 @@ async fn a_lost_session_is_unknown_over_http() {
         // A call that still runs would open the session again.
         answer.text().await.expect("the whole answer");
         redis.forget().await;
-        let answer = client.post(&add(2)).await;
+        let answer = client.post(&add(1)).await;
         assert_eq!(
             answer.status(),
             StatusCode::NOT_FOUND,

@@ -80,19 +80,17 @@ const RULES: HostRules = HostRules {
 /// learn.microsoft.com, "Use the Azure OpenAI Responses API": the same API. Images have URLs, and
 /// documents bytes.
 const AZURE: &[KnownHost] = &[
-    KnownHost {
-        rules: AZURE_RULES,
-        ..KnownHost::at("openai.azure.com")
-    },
-    KnownHost {
-        rules: AZURE_RULES,
-        ..KnownHost::at("cognitiveservices.azure.com")
-    },
-    KnownHost {
-        rules: AZURE_RULES,
-        ..KnownHost::at("services.ai.azure.com")
-    },
+    azure("openai.azure.com"),
+    azure("cognitiveservices.azure.com"),
+    azure("services.ai.azure.com"),
 ];
+
+const fn azure(domain: &'static str) -> KnownHost {
+    KnownHost {
+        rules: AZURE_RULES,
+        ..KnownHost::at(domain)
+    }
+}
 
 const AZURE_RULES: HostRules = HostRules {
     accepted: Some(&AZURE_ACCEPTED),
