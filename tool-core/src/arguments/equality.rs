@@ -109,28 +109,28 @@ impl EqualityRules {
         let mut rules: Vec<_> = named.map(rule).collect();
         if parameters.iter().any(|parameter| parameter.flatten) {
             // A type that may be absent as a whole has no defaults then.
-            let may_be_absent = |rule: &EqualityRule| {
+            let may_be_absent = parameters
+                .iter()
+                .zip(&schema.fields)
+                .filter(|(row, _)| row.flatten && (row.optional)())
+                .filter_map(|(_, field)| field.flattened.as_ref())
+                .collect::<Vec<_>>();
+            let has_default = |rule: &EqualityRule| {
+                let default = rule.default.as_ref();
+                default.is_some_and(|default| !default.is_null())
+                    && !may_be_absent
+                        .iter()
+                        .any(|own| own.names.contains(&rule.name))
+            };
+            let is_flattened = |rule: &EqualityRule| {
                 parameters
                     .iter()
-                    .zip(&schema.fields)
-                    .filter_map(|(row, field)| Some((row, field.flattened.as_ref()?)))
-                    .any(|(row, own)| own.names.contains(&rule.name) && (row.optional)())
+                    .all(|parameter| parameter.flatten || parameter.name != rule.name)
             };
+
             // Only the schema knows what a flattened type adds.
-            rules.extend(
-                Self::of_schema(&schema.value)
-                    .parameters
-                    .into_iter()
-                    .filter(|rule| {
-                        rule.default
-                            .as_ref()
-                            .is_some_and(|default| !default.is_null())
-                            && !may_be_absent(rule)
-                            && parameters
-                                .iter()
-                                .all(|parameter| parameter.flatten || parameter.name != rule.name)
-                    }),
-            );
+            let published = Self::of_schema(&schema.value).parameters.into_iter();
+            rules.extend(published.filter(|rule| is_flattened(rule) && has_default(rule)));
         }
         Self::new(rules)
     }
