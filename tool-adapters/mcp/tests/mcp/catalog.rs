@@ -4,8 +4,9 @@ use super::http::serve;
 use super::prompts::letters;
 use super::scripted::ScriptedServer;
 use super::support::until;
-use futures_util::FutureExt;
 use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::timeout;
 use tool_adapters::mcp::{ImportedToolset, McpClient, Pins, QuarantineReason, ServerChange};
 use tool_core::tool::{
     CompletionRequest, CompletionTarget, PromptMessage, ResourceContents, TextArguments,
@@ -296,7 +297,8 @@ async fn told(
     let (mut changes, mut told) = (imported.changes(), Vec::new());
     until(async || {
         report();
-        told.extend(changes.next().now_or_never().flatten());
+        let arrival = timeout(Duration::from_millis(20), changes.next());
+        told.extend(arrival.await.ok().flatten());
         told.contains(wanted)
     })
     .await;

@@ -618,7 +618,7 @@ async fn an_open_file_sees_the_pins_of_others() {
 const FILE: &str = "TOOL_ADAPTERS_PINS";
 
 const PROCESSES: usize = 8;
-const IMPORTS: usize = 200;
+const IMPORTS: usize = 60;
 
 #[tokio::test]
 #[ignore = "the other test runs it in processes of their own"]
