@@ -52,9 +52,7 @@ impl ResolvedParameter {
         generator: &mut SchemaGenerator,
     ) -> Self {
         let default = instance_default.or_else(|| match row.default {
-            // The macro wrote this text from a literal, so it parses; a null fails the type's own
-            // check.
-            DefaultValue::Literal(text) => Some(serde_json::from_str(text).unwrap_or(Value::Null)),
+            DefaultValue::Literal(text) => Some(literal_value(text)),
             DefaultValue::Computed(make) => Some(make()),
             DefaultValue::None | DefaultValue::Instance => None,
         });
@@ -68,6 +66,13 @@ impl ResolvedParameter {
             examples: row.examples.iter().map(|make| make()).collect(),
         }
     }
+}
+
+/// Returns the value of a literal. The macro wrote its JSON text, so it parses; a `null` fails the
+/// check of the parameter's type.
+#[must_use]
+pub fn literal_value(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 /// The source of a parameter's default.

@@ -211,13 +211,18 @@ fn made_json(expansion: &ToolExpansion, argument: &Argument, make: &TokenStream)
     quote_spanned!(place=> __tool::default_json!(#ty, #make))
 }
 
-/// Expands to: `.examples(&[|| __tool::to_json("Berlin")])`
+/// Writes the examples. A literal is JSON text, because in Rust a number without a suffix would be
+/// an `i32`.
+///
+/// Expands to: `.examples(&[|| __tool::literal_value("\"Berlin\"")])`
 pub(crate) fn examples(expansion: &ToolExpansion, argument: &Argument) -> Option<TokenStream> {
     let examples = argument.examples.iter().map(|expr| {
-        let value = if Literal::of(expr).is_some() {
-            quote_spanned!(site()=> __tool::to_json(&#expr))
-        } else {
-            json(expansion, argument, &expansion.scope.without_self(expr))
+        let value = match Literal::of(expr) {
+            Some(literal) => {
+                let text = literal_json(expr, &literal);
+                quote_spanned!(site()=> __tool::literal_value(#text))
+            }
+            None => json(expansion, argument, &expansion.scope.without_self(expr)),
         };
         quote_spanned!(site()=> || #value)
     });

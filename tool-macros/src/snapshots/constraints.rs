@@ -35,7 +35,7 @@ const _: () = {
                 )
                 .examples(
                     &[
-                        || __tool::to_json(&"ada"),
+                        || __tool::literal_value("\"ada\""),
                         || __tool::to_json(&(|| -> String { NAMES[0] })()),
                     ],
                 ),

@@ -1,4 +1,5 @@
-//! Numbers that a float holds rounded: in the arguments of raw tools, and in defaults.
+//! Numbers that a float holds rounded, in the arguments of raw tools and in defaults; and the numbers
+//! of examples.
 #![allow(
     clippy::needless_pass_by_value,
     clippy::unused_self,
@@ -109,4 +110,36 @@ async fn a_default_of_32_bits_has_its_shortest_digits() {
         response.data_json(),
         Some(json!(expected).to_string().as_str())
     );
+}
+
+struct Clock;
+
+#[toolset(discover = false)]
+impl Clock {
+    /// Wait.
+    #[tool]
+    fn wait(
+        &self,
+        #[arg(example = 1_767_225_600_000, example = 0xFFu64)] until: u64,
+        #[arg(example = -5_000_000_000)] shift: i64,
+        #[arg(example = 1e3)] factor: f64,
+        #[arg(example = true)] loud: bool,
+    ) -> String {
+        format!("{until} {shift} {factor} {loud}")
+    }
+}
+
+// D5
+#[test]
+fn an_example_may_be_beyond_32_bits() {
+    let tools = ToolContext::builder().with(Clock).build().expect("sound");
+    let tool = tools.function_tool("wait").expect("there").definition();
+    let properties = &tool.parameters()["properties"];
+    assert_eq!(
+        properties["until"]["examples"],
+        json!([1_767_225_600_000_u64, 255])
+    );
+    assert_eq!(properties["shift"]["examples"], json!([-5_000_000_000_i64]));
+    assert_eq!(properties["factor"]["examples"], json!([1000.0]));
+    assert_eq!(properties["loud"]["examples"], json!([true]));
 }
