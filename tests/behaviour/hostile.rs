@@ -2,6 +2,7 @@
 
 use crate::support::{block_on, call, data, failure, tools};
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use tool_core::{
@@ -251,6 +252,23 @@ async fn lends(word: &str) -> &str {
     word
 }
 
+type Found<'a> = Cow<'a, str>;
+
+/// Return the first letter.
+#[tool]
+#[allow(mismatched_lifetime_syntaxes, elided_lifetimes_in_paths)]
+async fn lends_a_letter(word: &str) -> Cow<str> {
+    Cow::Borrowed(word.get(..1).unwrap_or_default())
+}
+
+/// Return the last letter.
+#[tool]
+#[allow(mismatched_lifetime_syntaxes, elided_lifetimes_in_paths)]
+async fn lends_by_an_alias(word: &str) -> Result<Found, String> {
+    let letter = word.char_indices().last().ok_or("no letter")?;
+    Ok(Cow::Borrowed(&word[letter.0..]))
+}
+
 struct Lender(String);
 
 #[toolset(discover = false)]
@@ -275,6 +293,19 @@ fn async_tools_return_what_they_borrow() {
         data(&tools, "lends_own", json!({"word": "hi"})),
         json!("own")
     );
+}
+
+// D2
+#[test]
+fn a_return_type_may_hide_its_lifetime() {
+    let tools = ToolContext::builder()
+        .with(lends_a_letter)
+        .with(lends_by_an_alias)
+        .build()
+        .expect("sound");
+    let word = json!({"word": "hi"});
+    assert_eq!(data(&tools, "lends_a_letter", word.clone()), json!("h"));
+    assert_eq!(data(&tools, "lends_by_an_alias", word), json!("i"));
 }
 
 mod hygiene {

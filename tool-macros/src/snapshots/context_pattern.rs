@@ -39,9 +39,17 @@ const _: () = {
         let __args: FindArgs<'_> = __call.arguments()?;
         let __contexts = (__tool::context::<UserData<Db>>(__call)?,);
         let __method = async move {
-            Desk::find(__this, __contexts.0, &*__args.name).await
+            match Desk::find(__this, __contexts.0, &*__args.name).await {
+                __value => {
+                    __tool::Conversion::of(&__value)
+                        .__split()
+                        .__value()
+                        .__error()
+                        .answer(__value, __call)
+                }
+            }
         };
-        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
+        __tool::start_converted(__method)
     }
     impl __tool::MainToolsetBlock for Desk {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("desk")
