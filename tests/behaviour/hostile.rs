@@ -309,7 +309,7 @@ fn a_return_type_may_hide_its_lifetime() {
 }
 
 mod hygiene {
-    use tool_core::{tool, toolset};
+    use tool_core::{RunContext, tool, toolset};
 
     pub struct NoteArgs;
 
@@ -452,6 +452,20 @@ mod hygiene {
         Ok(call + this + args + fields + index + f0 + __tool + value + error)
     }
 
+    pub struct VisitArgs;
+
+    impl VisitArgs {
+        pub fn is_open(_: &RunContext) -> bool {
+            true
+        }
+    }
+
+    /// Visit.
+    #[tool(dynamic = VisitArgs::is_open)]
+    pub fn visit(at: u8) -> u8 {
+        at
+    }
+
     pub struct Shelf<T>(pub T);
 
     pub trait PutArgs {}
@@ -473,6 +487,7 @@ mod hygiene {
 fn user_names_do_not_collide_with_generated_names() {
     let tools = ToolContext::builder()
         .with(hygiene::note)
+        .with(hygiene::visit)
         .with(hygiene::Shelf(1_u8))
         .build()
         .expect("sound");
@@ -480,6 +495,7 @@ fn user_names_do_not_collide_with_generated_names() {
         json!({"call": 1, "this": 1, "args": 1, "fields": 1, "index": 1, "f0": 1, "__tool": 1});
     assert_eq!(data(&tools, "note", arguments), json!(10));
     assert_eq!(data(&tools, "put", json!({"what": "x"})), json!("x"));
+    assert_eq!(data(&tools, "visit", json!({"at": 7})), json!(7));
 }
 
 // D9

@@ -158,7 +158,8 @@ pub(crate) fn tool_mentions(tool: &Tool, word: &str) -> bool {
         Some(Confirm::When(expr) | Confirm::Instance(expr)) => Some(expr),
         _ => None,
     };
-    mentions(quote!(#(#attrs)* #sig #description #confirm), word)
+    let dynamic = &tool.options.dynamic;
+    mentions(quote!(#(#attrs)* #sig #description #confirm #dynamic), word)
 }
 
 /// Writes an index without a type suffix.
