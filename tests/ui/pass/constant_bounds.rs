@@ -6,6 +6,7 @@ use tool_core::{ToolContext, toolset};
 const MOST: u32 = 9;
 const LONGEST: usize = 80;
 const LIMIT: f64 = 0.5;
+const WIDE: u128 = 1 << 100;
 
 struct Search;
 
@@ -25,8 +26,9 @@ impl Search {
         #[arg(range(Self::LEAST..), items(..LONGEST))] figures: Vec<u8>,
         #[arg(range(-1.0..LIMIT))] share: Option<f64>,
         #[arg(range(u64::MAX..))] large: u64,
+        #[arg(range(..=WIDE))] wide: u128,
     ) -> usize {
-        let _ = (exact, figures, share, large);
+        let _ = (exact, figures, share, large, wide);
         query.len() + pages as usize
     }
 }
@@ -48,4 +50,5 @@ fn bounds_may_be_constants() {
     assert_eq!(of("figures/maxItems"), Some(79.into()));
     assert_eq!(of("share/exclusiveMaximum"), Some(0.5.into()));
     assert_eq!(of("large/minimum"), Some(u64::MAX.into()));
+    assert_eq!(of("wide/maximum"), Some((WIDE as f64).into()));
 }

@@ -119,6 +119,16 @@ impl Constraint {
         Self::range(number(min), number(max), exclusive)
     }
 
+    /// Returns a bound of a `u128`. One beyond `i128::MAX` does not compile.
+    #[must_use]
+    pub const fn wide(bound: u128) -> i128 {
+        assert!(
+            bound <= i128::MAX.cast_unsigned(),
+            "a bound of `range` is at most `i128::MAX`"
+        );
+        bound.cast_signed()
+    }
+
     /// Makes a `range(..)`.
     pub const fn range(min: Option<Number>, max: Option<Number>, exclusive: bool) -> Self {
         Self::Range(Range {

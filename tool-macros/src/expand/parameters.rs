@@ -132,11 +132,18 @@ fn range_tokens(range: &Range, argument: &Argument, scope: &ItemScope) -> TokenS
     quote_spanned!(span=> __Limit::range(#min, #max, #exclusive))
 }
 
-/// Converts a constant of the parameter's type. rustc reports one of another type.
+/// Converts a constant of the parameter's type. rustc reports one of another type, and one that is
+/// beyond the target.
 ///
-/// Expands to: `{ const __BOUND: u32 = MAX; __BOUND as i128 }`
+/// Expands to: `{ const __BOUND: u32 = MAX; __BOUND as i128 }`, or for a `u128`
+/// `{ const __BOUND: u128 = MAX; const __WHOLE: i128 = __Limit::wide(__BOUND); __WHOLE }`
 fn constant(path: &ExprPath, ty: Option<&Ident>, target: &str, scope: &ItemScope) -> TokenStream {
+    let place = located(path);
     let path = scope.without_self(path);
+    if target == "i128" && ty.is_some_and(|ty| ty == "u128") {
+        let wide = quote_spanned!(place=> __Limit::wide(__BOUND));
+        return quote_spanned!(site()=> { const __BOUND: #ty = #path; const __WHOLE: i128 = #wide; __WHOLE });
+    }
     let target = generated(target);
     quote_spanned!(site()=> { const __BOUND: #ty = #path; __BOUND as #target })
 }
