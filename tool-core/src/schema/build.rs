@@ -17,6 +17,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+/// The keywords that say whether an object has further properties, and which.
+const CLOSING: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
+
 /// The schema of a tool's arguments, as it is published and enforced.
 #[derive(Clone, Debug)]
 pub(crate) struct CanonicalSchema {
@@ -83,10 +86,13 @@ pub(crate) fn build_schema(
     definitions.values_mut().for_each(normalize);
     let root = json!({ "$defs": definitions });
     let mut builder = SchemaBuilder::default();
-    let fields = parameters
+    let fields: Vec<FieldRule> = parameters
         .into_iter()
         .map(|parameter| builder.add(parameter, &root, &definitions, check))
         .collect();
+    if fields.len() > 1 {
+        builder.separate_unions(&root);
+    }
     if !builder.problems.is_empty() {
         return Err(builder.problems);
     }
@@ -96,7 +102,7 @@ pub(crate) fn build_schema(
     let used: Vec<&Value> = builder
         .properties
         .values()
-        .chain(&builder.unions)
+        .chain(builder.unions.iter().map(|union| &union.schema))
         .chain(&builder.additional)
         .collect();
     prune(&used, &mut definitions);
@@ -124,6 +130,12 @@ pub(crate) fn normalize_result(mut schema: Value) -> Value {
     schema
 }
 
+/// A flattened type that is more than a list of properties, for example an enum.
+struct FlattenedUnion {
+    parameter: String,
+    schema: Value,
+}
+
 /// The root of a tool's schema while its parameters are added.
 #[derive(Default)]
 struct SchemaBuilder {
@@ -134,8 +146,10 @@ struct SchemaBuilder {
     /// The schema of properties without a name in the schema. Without one, unknown names are
     /// refused.
     additional: Option<Value>,
+    /// The flattened parameter that takes the names which no schema lists.
+    takes_others: Option<String>,
     /// Flattened types that are more than a list of properties.
-    unions: Vec<Value>,
+    unions: Vec<FlattenedUnion>,
     /// Rules between properties.
     rules: Vec<Value>,
     dependent: Map<String, Value>,
@@ -166,14 +180,35 @@ impl SchemaBuilder {
         is_free
     }
 
-    /// Sets the schema of the properties without a name in the schema.
-    fn take_others(&mut self, parameter: &str, schema: Value) {
-        if self.additional.replace(schema).is_some() {
+    /// Gives the names that no schema lists to a parameter. One that has them already is a problem.
+    fn claim_others(&mut self, parameter: &str) {
+        if self.takes_others.replace(parameter.to_owned()).is_some() {
             self.problem(
                 parameter,
                 "another flattened parameter takes all other names already",
             );
         }
+    }
+
+    /// Keeps the variants of flattened enums and the entries of other parameters apart.
+    fn separate_unions(&mut self, root: &Value) {
+        let mut unions = std::mem::take(&mut self.unions);
+        for union in &mut unions {
+            if FlattenedNames::of_schema(&union.schema, root).limits_others {
+                self.problem(
+                    &union.parameter,
+                    "a variant takes all other names, so its type would check the other parameters; put its map into a field, or remove the `flatten`",
+                );
+            }
+            let is_beside_a_map = self
+                .takes_others
+                .as_ref()
+                .is_some_and(|other| *other != union.parameter);
+            if is_beside_a_map {
+                refuse_other_variants(&mut union.schema, root);
+            }
+        }
+        self.unions = unions;
     }
 
     /// Adds one parameter and returns the rules by which it is read.
@@ -279,9 +314,12 @@ impl SchemaBuilder {
             strip_null(&mut schema);
         }
         let names = FlattenedNames::of_schema(&schema, root);
+        if names.takes_others {
+            self.claim_others(name);
+        }
         let mut object = walk::follow(root, &schema).clone();
         if object == Value::Bool(true) {
-            self.take_others(name, Value::Bool(true));
+            self.additional = Some(Value::Bool(true));
             return names;
         }
         if !is_object(&object, root, 0) {
@@ -305,15 +343,18 @@ impl SchemaBuilder {
         for property in &names.names {
             self.claim(name, property);
         }
-        // In the union, it would apply to the properties of other parameters.
-        if let Some(rest @ (Value::Object(_) | Value::Bool(true))) = object
-            .as_object_mut()
-            .and_then(|map| map.remove("additionalProperties"))
-        {
-            self.take_others(name, rest);
+        // In the union, they would apply to the properties of other parameters.
+        for keyword in CLOSING {
+            let rest = object.as_object_mut().and_then(|map| map.remove(keyword));
+            if let Some(rest @ (Value::Object(_) | Value::Bool(true))) = rest {
+                self.additional = Some(rest);
+            }
         }
         remove_closing(&mut object, root);
-        self.unions.push(object);
+        self.unions.push(FlattenedUnion {
+            parameter: name.to_owned(),
+            schema: object,
+        });
         names
     }
 
@@ -350,7 +391,7 @@ impl SchemaBuilder {
         if let Some(rest @ (Value::Object(_) | Value::Bool(true))) =
             map.remove("additionalProperties")
         {
-            self.take_others(parameter, rest);
+            self.additional = Some(rest);
         }
     }
 
@@ -365,7 +406,8 @@ impl SchemaBuilder {
         let additional = self
             .additional
             .or((!is_empty).then_some(Value::Bool(false)));
-        let all = self.unions.into_iter().chain(self.rules).collect::<Value>();
+        let unions = self.unions.into_iter().map(|union| union.schema);
+        let all = unions.chain(self.rules).collect::<Value>();
         let unless_empty =
             |value: Value| Some(value).filter(|value| *value != json!([]) && *value != json!({}));
         let keywords = [
@@ -427,6 +469,40 @@ fn has_only_properties(map: &Map<String, Value>) -> bool {
     })
 }
 
+/// Makes each variant of an enum refuse the names of its other variants. Beside a type that takes
+/// all other names the root would accept them, and none would read them.
+fn refuse_other_variants(union: &mut Value, root: &Value) {
+    let all = FlattenedNames::of_schema(union, root).names;
+    let Some(map) = union.as_object_mut() else {
+        return;
+    };
+    let shared = map.get("properties").cloned().unwrap_or_default();
+    for keyword in ["oneOf", "anyOf"] {
+        let branches = map.get_mut(keyword).and_then(Value::as_array_mut);
+        for branch in branches.into_iter().flatten() {
+            let own = FlattenedNames::of_schema(branch, root).names;
+            let mut refused = Map::new();
+            for name in all.difference(&own) {
+                if shared.get(name).is_none() {
+                    refused.insert(name.clone(), Value::Bool(false));
+                }
+            }
+            if refused.is_empty() {
+                continue;
+            }
+            // Others may refer to a named variant as it is.
+            *branch = walk::follow(root, branch).clone();
+            let Some(variant) = branch.as_object_mut() else {
+                continue;
+            };
+            let properties = variant.entry("properties").or_insert_with(|| json!({}));
+            if let Some(properties) = properties.as_object_mut() {
+                properties.extend(refused);
+            }
+        }
+    }
+}
+
 /// Returns true if a schema accepts an object without members.
 fn accepts_nothing(schema: &Value, root: &Value) -> bool {
     let whole = json!({ "allOf": [schema], "$defs": root.get("$defs") });
@@ -459,7 +535,6 @@ pub(crate) fn is_object(schema: &Value, root: &Value, depth: usize) -> bool {
 
 /// Makes a schema accept the tool's other properties. The root refuses unknown names.
 fn remove_closing(schema: &mut Value, root: &Value) {
-    const CLOSING: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
     let is_closed = |value: &Value| {
         CLOSING
             .iter()

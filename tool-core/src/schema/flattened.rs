@@ -17,6 +17,8 @@ pub(crate) struct FlattenedNames {
     pub(crate) names: BTreeSet<String>,
     /// True for a type that takes names which no schema lists, for example a map.
     pub(crate) takes_others: bool,
+    /// True for a type that does not take every value under these names.
+    pub(crate) limits_others: bool,
 }
 
 impl FlattenedNames {
@@ -62,6 +64,7 @@ impl FlattenedNames {
         self.names
             .extend(properties.into_iter().flat_map(Map::keys).cloned());
         self.takes_others |= is_open(map);
+        self.limits_others |= rests(map).any(Value::is_object);
 
         let branches = ["allOf", "anyOf", "oneOf"]
             .into_iter()
@@ -79,12 +82,16 @@ impl FlattenedNames {
     }
 }
 
-/// Returns true for the schema of an object that takes further names than its properties.
-fn is_open(map: &Map<String, Value>) -> bool {
-    let takes_rest = ["additionalProperties", "unevaluatedProperties"]
+/// Returns the schemas of further properties of an object.
+fn rests(map: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+    ["additionalProperties", "unevaluatedProperties"]
         .iter()
         .filter_map(|keyword| map.get(*keyword))
-        .any(|rest| *rest != Value::Bool(false));
+}
+
+/// Returns true for the schema of an object that takes further names than its properties.
+fn is_open(map: &Map<String, Value>) -> bool {
+    let takes_rest = rests(map).any(|rest| *rest != Value::Bool(false));
     let patterns = map.get("patternProperties").and_then(Value::as_object);
     takes_rest || patterns.is_some_and(|patterns| !patterns.is_empty())
 }

@@ -93,6 +93,16 @@ impl Search {
         format!("{shape:?} {}", sorting.descending)
     }
 
+    /// An enum with a tag inside, beside a map.
+    #[tool]
+    fn drawn_with_more(
+        &self,
+        #[arg(flatten)] shape: Shape,
+        #[arg(flatten)] more: BTreeMap<String, u32>,
+    ) -> String {
+        format!("{shape:?} {more:?}")
+    }
+
     /// An enum whose tag is the name of its entry.
     #[tool]
     fn aimed(&self, query: String, #[arg(flatten)] target: Target) -> String {
@@ -141,6 +151,21 @@ fn an_enum_leaves_the_entries_of_others() {
         answer("drawn", r#"{"kind":"circle","descending":true,"radius":3}"#).as_deref(),
         Some("Circle { radius: 3 } true")
     );
+}
+
+// D6
+#[test]
+fn no_entry_is_lost_between_an_enum_and_a_map() {
+    assert_eq!(
+        answer(
+            "drawn_with_more",
+            r#"{"kind":"circle","radius":3,"more":4}"#
+        )
+        .as_deref(),
+        Some(r#"Circle { radius: 3 } {"more": 4}"#)
+    );
+    let of_another_variant = r#"{"kind":"circle","radius":3,"side":4}"#;
+    assert_eq!(answer("drawn_with_more", of_another_variant), None);
 }
 
 // D6

@@ -1,9 +1,9 @@
 //! Declarations that are refused.
 
 use crate::schema::parameter::{Constraint, Literal, Number, Parameter, Range};
-use crate::schema::tests::types::{Paging, Shape, Window};
+use crate::schema::tests::types::{Filter, Paging, Shape, Window};
 use crate::schema::tests::{build, types};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::HashMap;
 
 fn problems(parameters: &[Parameter]) -> Vec<String> {
@@ -144,5 +144,42 @@ fn one_flattened_type_takes_all_other_names() {
     assert_eq!(
         found,
         ["parameter `b`: another flattened parameter takes all other names already"]
+    );
+}
+
+const TAKEN: &str = "another flattened parameter takes all other names already";
+
+// D6
+#[test]
+fn names_are_taken_by_patterns_and_by_variants() {
+    let by_pattern = problems(&[
+        Parameter::flattened::<HashMap<u32, bool>>("a"),
+        Parameter::flattened::<HashMap<String, u8>>("b"),
+    ]);
+    assert_eq!(by_pattern, [format!("parameter `b`: {TAKEN}")]);
+    let by_variant = problems(&[
+        Parameter::flattened::<HashMap<String, u8>>("a"),
+        Parameter::flattened::<Filter<Value>>("b"),
+    ]);
+    assert_eq!(by_variant, [format!("parameter `b`: {TAKEN}")]);
+}
+
+// D6
+#[test]
+fn a_variant_does_not_check_other_parameters() {
+    let limit = Parameter::new::<u32>("limit", "");
+    assert_eq!(
+        problems(&[limit, Parameter::flattened::<Filter<String>>("filter")]),
+        [
+            "parameter `filter`: a variant takes all other names, so its type would check the other parameters; put its map into a field, or remove the `flatten`"
+        ]
+    );
+    assert_eq!(
+        problems(&[limit, Parameter::flattened::<Filter<Value>>("filter")]),
+        [""; 0]
+    );
+    assert_eq!(
+        problems(&[Parameter::flattened::<Filter<String>>("filter")]),
+        [""; 0]
     );
 }

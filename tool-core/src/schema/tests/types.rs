@@ -56,6 +56,14 @@ pub(crate) enum Shape {
     Square { side: f64, color: Option<Color> },
 }
 
+/// A variant takes names that no schema lists.
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "kind")]
+pub(crate) enum Filter<T> {
+    ById { id: u32 },
+    ByLabels(HashMap<String, T>),
+}
+
 #[derive(Deserialize, JsonSchema)]
 pub(crate) enum External {
     Nothing,
