@@ -446,9 +446,9 @@ pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
         }
 
         fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<A, M::Error> {
-            A::decode(&mut MapSource {
+            A::decode(&mut EntrySource {
                 parameters: A::PARAMETERS,
-                values: MapValues(map),
+                entries: MapEntries(map),
             })
         }
     }
@@ -456,16 +456,19 @@ pub fn deserialize_arguments<'de, A: ArgumentStruct<'de>, D: Deserializer<'de>>(
     deserializer.deserialize_map(ArgumentsVisitor(PhantomData))
 }
 
-/// The arguments in a deserializer's map.
-struct MapSource<M> {
-    parameters: &'static [Parameter],
-    values: MapValues<M>,
+/// The entries of an object, which are read one by one.
+trait EntryReader<'de>: ValueReader<'de> {
+    /// Reads the next key.
+    fn next_key(&mut self) -> Result<Option<Key<'de>>, Self::Error>;
+
+    /// Reads the value as JSON text.
+    fn text(&mut self) -> Result<Cow<'de, str>, Self::Error>;
 }
 
-/// The values of a deserializer's map.
-struct MapValues<M>(M);
+/// The entries of a deserializer's map.
+struct MapEntries<M>(M);
 
-impl<'de, M: MapAccess<'de>> ValueReader<'de> for MapValues<M> {
+impl<'de, M: MapAccess<'de>> ValueReader<'de> for MapEntries<M> {
     type Error = M::Error;
 
     fn value<T: Deserialize<'de>>(&mut self) -> Result<T, M::Error> {
@@ -473,55 +476,91 @@ impl<'de, M: MapAccess<'de>> ValueReader<'de> for MapValues<M> {
     }
 }
 
-impl<'de, M: MapAccess<'de>> ArgumentSource<'de> for MapSource<M> {
-    type Reader = MapValues<M>;
-    type Decoded = ();
-    type Error = M::Error;
+impl<'de, M: MapAccess<'de>> EntryReader<'de> for MapEntries<M> {
+    fn next_key(&mut self) -> Result<Option<Key<'de>>, M::Error> {
+        let key = self.0.next_key::<String>()?;
+        Ok(key.map(Cow::Owned))
+    }
 
-    fn decode_slots(
-        &mut self,
-        slots: &mut [&mut dyn Slot<'de, MapValues<M>>],
-    ) -> Result<(), M::Error> {
+    fn text(&mut self) -> Result<Cow<'de, str>, M::Error> {
+        let value = self.value::<serde_json::Value>()?;
+        let text = serde_json::to_string(&value).map_err(M::Error::custom)?;
+        Ok(text.into())
+    }
+}
+
+/// The entries of an object in JSON text. They keep the form of their text.
+struct TextEntries<'de> {
+    decoder: Decoder<'de>,
+    first: bool,
+}
+
+impl<'de> ValueReader<'de> for TextEntries<'de> {
+    type Error = error::Error;
+
+    fn value<T: Deserialize<'de>>(&mut self) -> Result<T, error::Error> {
+        self.decoder.value()
+    }
+}
+
+impl<'de> EntryReader<'de> for TextEntries<'de> {
+    fn next_key(&mut self) -> Result<Option<Key<'de>>, error::Error> {
+        self.decoder.next_key(std::mem::take(&mut self.first))
+    }
+
+    fn text(&mut self) -> Result<Cow<'de, str>, error::Error> {
+        let text = self.decoder.raw()?;
+        Ok(text.into())
+    }
+}
+
+/// The arguments in the entries of an object.
+struct EntrySource<R> {
+    parameters: &'static [Parameter],
+    entries: R,
+}
+
+impl<'de, R: EntryReader<'de>> ArgumentSource<'de> for EntrySource<R> {
+    type Reader = R;
+    type Decoded = ();
+    type Error = R::Error;
+
+    fn decode_slots(&mut self, slots: &mut [&mut dyn Slot<'de, R>]) -> Result<(), R::Error> {
         let mut given = ParameterSet::default();
         let mut rest = FlattenedEntries::default();
         // A call knows the names from the schema of its tool.
         let names = LazyCell::new(|| FlattenedNames::of_table(self.parameters));
         let mut guess = 0;
 
-        while let Some(key) = self.values.0.next_key::<String>()? {
+        while let Some(key) = self.entries.next_key()? {
             let (index, flattened) =
-                find(self.parameters, &key, guess).ok_or_else(|| unknown::<M::Error>(&key))?;
+                find(self.parameters, &key, guess).ok_or_else(|| unknown::<R::Error>(&key))?;
             guess = index + 1;
 
             if flattened {
                 let owner = flattened::owner(names.iter().map(Option::as_ref), &key)
-                    .ok_or_else(|| unknown::<M::Error>(&key))?;
-                let value = self.values.value::<serde_json::Value>()?;
-                let text = serde_json::to_string(&value).map_err(M::Error::custom)?;
-                rest.push(owner, key.into(), text.into())
-                    .map_err(M::Error::custom)?;
+                    .ok_or_else(|| unknown::<R::Error>(&key))?;
+                let text = self.entries.text()?;
+                rest.push(owner, key, text).map_err(R::Error::custom)?;
             } else if !given.insert(index) {
                 return Err(twice(&key));
             } else if let Some(slot) = slots.get_mut(index) {
-                slot.read(&mut self.values)?;
+                slot.read(&mut self.entries)?;
             }
         }
 
-        complete(self.parameters, slots, rest).map_err(M::Error::custom)
+        complete(self.parameters, slots, rest).map_err(R::Error::custom)
     }
 
-    fn read_slots(
-        &mut self,
-        slots: &mut [&mut dyn Slot<'de, MapValues<M>>],
-    ) -> Result<(), M::Error> {
+    fn read_slots(&mut self, slots: &mut [&mut dyn Slot<'de, R>]) -> Result<(), R::Error> {
         self.decode_slots(slots)
     }
 
-    fn check(&mut self, index: usize, holds: bool) -> Result<(), M::Error> {
+    fn check(&mut self, index: usize, holds: bool) -> Result<(), R::Error> {
         if holds { Ok(()) } else { Err(refused(index)) }
     }
 
-    fn accept<A>(&mut self, (): (), args: A) -> Result<A, M::Error> {
+    fn accept<A>(&mut self, (): (), args: A) -> Result<A, R::Error> {
         Ok(args)
     }
 }
@@ -534,8 +573,16 @@ pub fn from_text<'de, T: Deserialize<'de>>(text: &'de str) -> serde_json::Result
 /// Decodes argument text outside a call, for `confirm = fn`.
 pub fn decode_arguments<'de, A: ArgumentStruct<'de>>(text: &'de str) -> Result<A, error::Error> {
     let mut decoder = Decoder::new(text);
-    let args = deserialize_arguments(&mut decoder)?;
-    decoder.end()?;
+    decoder.begin_object()?;
+    let mut source = EntrySource {
+        parameters: A::PARAMETERS,
+        entries: TextEntries {
+            decoder,
+            first: true,
+        },
+    };
+    let args = A::decode(&mut source)?;
+    source.entries.decoder.end()?;
     Ok(args)
 }
 

@@ -54,6 +54,11 @@ enum Target {
     Group { id: u32 },
 }
 
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Numbered {
+    serial: u128,
+}
+
 struct Search;
 
 #[toolset(discover = false)]
@@ -107,6 +112,12 @@ impl Search {
     #[tool]
     fn aimed(&self, query: String, #[arg(flatten)] target: Target) -> String {
         format!("{query} {target:?}")
+    }
+
+    /// A wide integer in a struct.
+    #[tool(args = NumberedArgs)]
+    fn numbered(&self, #[arg(flatten)] numbered: Numbered) -> String {
+        numbered.serial.to_string()
     }
 }
 
@@ -227,4 +238,15 @@ fn a_confirm_function_gets_the_same_arguments() {
     assert_eq!((args.window.range.from, args.window.range.to), (1, 2));
     assert!(args.sorting.descending);
     assert!(decode_arguments::<WindowedArgs>(r#"{"from":1,"to":2,"more":true}"#).is_err());
+}
+
+// D4
+#[test]
+fn a_confirm_function_gets_every_digit_of_an_integer() {
+    let serial = u128::MAX - 1;
+    let text = format!(r#"{{"serial":{serial}}}"#);
+    let args = decode_arguments::<NumberedArgs>(&text).expect("sound");
+    assert_eq!(args.numbered.serial, serial);
+    assert_eq!(answer("numbered", &text), Some(serial.to_string()));
+    assert!(decode_arguments::<NumberedArgs>(&format!("{text}x")).is_err());
 }
