@@ -5,10 +5,12 @@ use crate::arguments::view::{SchemaView, visit_in_place};
 use crate::json::number::compare;
 use crate::schema::nullable::is_null_only;
 use crate::schema::parameter::DefaultValue;
+use crate::schema::walk;
 use crate::tool::definition::{ToolDefinition, ToolDescriptor};
 use crate::tool::spec::LinkedToolset;
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value};
+use std::cmp::Ordering;
 
 /// The maximum depth of references and branches that are followed.
 const MAX_DEPTH: usize = 8;
@@ -122,6 +124,8 @@ impl Action {
                     .flatten(),
             );
         });
+        // A variant refuses the names of others by `false`, which says nothing about their type.
+        found.retain(|(_, schema)| **schema != Value::Bool(false));
         // The properties of a schema have no order, but the signature has one.
         let order = tool.parameter_order();
         let position = |name: &str| {
@@ -212,19 +216,50 @@ impl ActionParameter {
         }
     }
 
-    /// Merges the property of another variant of a flattened type, such as its tag.
+    /// Merges the property of another variant of a flattened type, such as its tag. What is left
+    /// holds for all variants.
     fn merge(&mut self, other: Self) {
+        let kinds = [self.kind, other.kind].map(Some);
+        self.kind = common_kind(kinds.into_iter()).unwrap_or(ParameterType::Object);
+        let is_comparable = self.kind != ParameterType::Object;
+        let min = wider(self.min_limit(), other.min_limit(), true).filter(|_| is_comparable);
+        let max = wider(self.max_limit(), other.max_limit(), false).filter(|_| is_comparable);
+        self.exclusive_min = min.as_ref().is_some_and(|min| min.exclusive);
+        self.min = min.map(|min| min.value);
+        self.exclusive_max = max.as_ref().is_some_and(|max| max.exclusive);
+        self.max = max.map(|max| max.value);
+
         self.one_of = match (self.one_of.take(), other.one_of) {
             (Some(mut values), Some(others)) => {
-                values.extend(others);
-                values.dedup();
+                for value in others {
+                    if !values.contains(&value) {
+                        values.push(value);
+                    }
+                }
                 Some(values)
             }
             _ => None,
         };
-        if self.kind != other.kind {
-            self.kind = ParameterType::Object;
+        if self.default != other.default {
+            self.default = None;
         }
+        if self.format != other.format {
+            self.format = None;
+        }
+    }
+
+    fn min_limit(&self) -> Option<Limit> {
+        Some(Limit {
+            value: self.min.clone()?,
+            exclusive: self.exclusive_min,
+        })
+    }
+
+    fn max_limit(&self) -> Option<Limit> {
+        Some(Limit {
+            value: self.max.clone()?,
+            exclusive: self.exclusive_max,
+        })
     }
 
     /// Returns true for an alias of another parameter. The schema publishes it as a property with
@@ -239,22 +274,37 @@ impl ActionParameter {
 }
 
 fn is_required(root: &Value, name: &str) -> bool {
-    let lists = |schema: &Value| {
-        schema
-            .get("required")
-            .and_then(Value::as_array)
-            .is_some_and(|all| all.iter().any(|required| required == name))
-    };
     // A parameter with aliases is required by a rule over all of its names, its own name first.
     let by_rule = |rule: &Value| {
         rule.pointer("/anyOf/0")
-            .is_some_and(|first| is_rule_of_names(rule) && lists(first))
+            .is_some_and(|first| is_rule_of_names(rule) && lists_as_required(first, name))
     };
-    lists(root)
+    requires(root, root, name, MAX_DEPTH)
         || root
             .get("allOf")
             .and_then(Value::as_array)
             .is_some_and(|rules| rules.iter().any(by_rule))
+}
+
+/// Returns true if every object that a schema accepts has the property.
+fn requires(schema: &Value, root: &Value, name: &str, depth: usize) -> bool {
+    let (Some(map), Some(depth)) = (schema.as_object(), depth.checked_sub(1)) else {
+        return false;
+    };
+    let requires = |schema: &Value| requires(schema, root, name, depth);
+    let by_variants = ["anyOf", "oneOf"].into_iter().any(|keyword| {
+        let mut variants = walk::branches(map, keyword).peekable();
+        variants.peek().is_some() && variants.all(requires)
+    });
+    lists_as_required(schema, name)
+        || by_variants
+        || walk::branches(map, "allOf").any(requires)
+        || walk::referenced(map, root).is_some_and(requires)
+}
+
+fn lists_as_required(schema: &Value, name: &str) -> bool {
+    let names = schema.get("required").and_then(Value::as_array);
+    names.is_some_and(|names| names.iter().any(|required| required == name))
 }
 
 fn is_rule_of_names(rule: &Value) -> bool {
@@ -414,12 +464,28 @@ fn common_kind(kinds: impl Iterator<Item = Option<ParameterType>>) -> Option<Par
 }
 
 fn tighter(a: Limit, b: Limit, lower: bool) -> Limit {
-    let order = compare(&a.value, &b.value);
-    let order = if lower { order } else { order.reverse() };
-    // Of two limits with the same value, the exclusive one is tighter.
-    if order.then(a.exclusive.cmp(&b.exclusive)).is_ge() {
+    if tightness(&a, &b, lower).is_ge() {
         a
     } else {
         b
     }
+}
+
+/// Returns the wider one of two limits. Without a limit, every value is allowed.
+fn wider(a: Option<Limit>, b: Option<Limit>, lower: bool) -> Option<Limit> {
+    let a = a?;
+    let b = b?;
+    let wider = if tightness(&a, &b, lower).is_le() {
+        a
+    } else {
+        b
+    };
+    Some(wider)
+}
+
+/// Compares two limits. Of two with the same value, the exclusive one is tighter.
+fn tightness(a: &Limit, b: &Limit, lower: bool) -> Ordering {
+    let order = compare(&a.value, &b.value);
+    let order = if lower { order } else { order.reverse() };
+    order.then(a.exclusive.cmp(&b.exclusive))
 }

@@ -116,6 +116,54 @@ fn free(n: i8) -> i8 {
     n
 }
 
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Payment {
+    Card {
+        #[schemars(range(min = 10, max = 100))]
+        amount: u8,
+        #[schemars(range(min = 1))]
+        points: u32,
+        number: String,
+        at: Timestamp,
+        #[serde(default)]
+        now: bool,
+    },
+    Cash {
+        #[schemars(range(min = 5, max = 50))]
+        amount: u8,
+        points: String,
+        at: String,
+        now: bool,
+    },
+}
+
+/// Pay.
+#[tool(name = "pay_in_action_tests")]
+fn pay(#[arg(flatten)] payment: Payment) -> u8 {
+    match payment {
+        Payment::Card {
+            amount,
+            points,
+            number,
+            at,
+            now,
+        } => {
+            let _ = (points, number, at, now);
+            amount
+        }
+        Payment::Cash {
+            amount,
+            points,
+            at,
+            now,
+        } => {
+            let _ = (points, at, now);
+            amount
+        }
+    }
+}
+
 fn described() -> ToolsetActions {
     let tools = ToolContext::builder()
         .with(Calendar { minutes: 45 })
@@ -229,6 +277,42 @@ fn an_alias_is_not_a_separate_parameter() {
 fn lists_the_properties_of_a_flattened_type() {
     assert_eq!(parameter("limit")["description"], "How many");
     assert_eq!(parameter("limit")["max"], 255);
+}
+
+// A3
+#[test]
+fn a_parameter_of_several_variants_has_the_limits_of_all() {
+    let tools = ToolContext::builder().with(pay).build().expect("sound");
+    let action = tools.actions().swap_remove(0).actions.swap_remove(0);
+    let parameter = |name: &str| {
+        let mut parameters = action.parameters.iter();
+        let found = parameters.find(|parameter| parameter.name == name);
+        serde_json::to_value(found.expect(name)).expect("JSON")
+    };
+    assert_eq!(
+        parameter("kind"),
+        json!({"name": "kind", "type": "string", "description": "", "required": true, "enum": ["card", "cash"]})
+    );
+    assert_eq!(
+        parameter("amount"),
+        json!({"name": "amount", "type": "integer", "description": "", "required": true, "min": 5, "max": 100})
+    );
+    assert_eq!(
+        parameter("points"),
+        json!({"name": "points", "type": "object", "description": "", "required": true})
+    );
+    assert_eq!(
+        parameter("at"),
+        json!({"name": "at", "type": "string", "description": "", "required": true})
+    );
+    assert_eq!(
+        parameter("number"),
+        json!({"name": "number", "type": "string", "description": "", "required": false})
+    );
+    assert_eq!(
+        parameter("now"),
+        json!({"name": "now", "type": "boolean", "description": "", "required": false})
+    );
 }
 
 // A1
