@@ -10,8 +10,10 @@ use std::str::FromStr;
 pub(crate) const MAX_URI_BYTES: usize = 2_048;
 
 /// A URI template of RFC 6570, level 1: `notes://{id}`. A variable takes the place of a text
-/// without `/`, `?` and `#`; one with a plus, `{+path}`, takes the place of any text. A URI without
-/// variables is a template, too.
+/// without `/`, `?` and `#`. Its decoded value has no slash, backslash or control character. One
+/// with a plus, `{+path}`, takes the place of any text. A URI without variables is a template, too.
+///
+/// The value of either can be `..`: check it before you use it as a file's name.
 ///
 /// ```
 /// use tool_core::tool::UriTemplate;
@@ -21,6 +23,7 @@ pub(crate) const MAX_URI_BYTES: usize = 2_048;
 /// assert_eq!((variables["folder"].as_str(), variables["id"].as_str()), ("work", "a b"));
 /// assert_eq!(template.expand(&variables), "notes://work/a%20b.md");
 /// assert!(template.matches("notes://work/more/a.md").is_none());
+/// assert!(template.matches("notes://work/more%2Fa.md").is_none());
 /// # Ok::<(), tool_core::tool::UriTemplateError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -206,6 +209,9 @@ impl UriTemplate {
                 return None;
             }
             let decoded = percent_decode_str(value).decode_utf8().ok()?;
+            if !variable.reserved && decoded.contains(is_unsafe_in_segment) {
+                return None;
+            }
             values.insert(variable.name.clone(), decoded.into_owned());
             rest = after;
         }
@@ -233,6 +239,12 @@ impl fmt::Display for UriTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+/// Returns true for a character that a decoded segment of a path must not have, as a reader would
+/// take it for several segments, or for the end of a text.
+fn is_unsafe_in_segment(letter: char) -> bool {
+    matches!(letter, '/' | '\\') || letter.is_control()
 }
 
 fn check_literal(text: &str) -> Result<(), String> {
@@ -307,6 +319,23 @@ mod tests {
     }
 
     #[test]
+    fn a_plain_variable_decodes_to_one_segment() {
+        for uri in [
+            "a:..%2Fb",
+            "a:%2f",
+            "a:..%5Cb",
+            "a:b%00",
+            "a:b%0A",
+            "a:b%C2%85",
+            "a:b\\c",
+        ] {
+            assert_eq!(matched("a:{x}", uri), None, "{uri}");
+        }
+        assert!(matched("a:{x}", "a:b%3Fc%23d%20e").is_some());
+        assert!(matched("a:{+x}", "a:..%2Fb%00").is_some());
+    }
+
+    #[test]
     fn bytes_that_are_not_utf_8_do_not_match() {
         assert_eq!(matched("a:{x}", "a:%ff"), None);
     }
@@ -335,9 +364,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_expanded_is_matched(x in "[^\\p{C}]{1,20}", y in ".{1,20}") {
-            let template = template("a:{x}/b/{y}.c");
-            let values = TextArguments::from([("x".to_owned(), x), ("y".to_owned(), y)]);
+        fn what_is_expanded_is_matched(x in "[^\\p{C}/\\\\]{1,20}", y in "[^\\p{Cc}/\\\\]{1,20}", z in "[^%]{1,20}") {
+            let template = template("a:{x}/b/{y}.c/{+z}");
+            let values = TextArguments::from([("x".to_owned(), x), ("y".to_owned(), y), ("z".to_owned(), z)]);
             prop_assert_eq!(template.matches(&template.expand(&values)), Some(values));
         }
     }
