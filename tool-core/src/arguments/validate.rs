@@ -57,25 +57,27 @@ pub(crate) fn find_problems(
     report(subject, compiled, value, evaluation)
 }
 
-/// Returns the problems of arguments that have a number, which they hold rounded, where the schema
-/// takes an integer.
-pub(crate) fn find_rounded_integers(
+/// Returns the place of a number that the arguments hold rounded: where the schema takes an integer,
+/// or of an integer where the schema does not say `number`.
+pub(crate) fn find_rounded_integer(
     compiled: &CompiledSchema,
     value: &Value,
     rounded: &RoundedNumbers,
-) -> Vec<Problem> {
+) -> Option<String> {
     let evaluation = || {
         Evaluation::new(compiled)
             .with_digits(value, rounded)
             .with_fractions(value, rounded)
     };
-    if evaluation()
-        .accepts_by(compiled.root(), value)
-        .unwrap_or(true)
-    {
-        return Vec::new();
+    let mut checked = evaluation();
+    match checked.accepts_by(compiled.root(), value) {
+        Ok(true) => checked.untyped_rounded(value, rounded),
+        Ok(false) => {
+            let problems = report(ValidationSubject::Arguments, compiled, value, evaluation());
+            problems.into_iter().next().map(|problem| problem.pointer)
+        }
+        Err(TooCostly) => None,
     }
-    report(ValidationSubject::Arguments, compiled, value, evaluation())
 }
 
 fn report<'v>(

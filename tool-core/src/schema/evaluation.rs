@@ -4,6 +4,7 @@
 //! checked against it once, however many ways there are.
 
 use crate::json::number::{compare, compare_digits, exact, exact_text};
+use crate::json::pointer::Path;
 use crate::json::value::RoundedNumbers;
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::node::{Choice, Keyword, NodeId, Properties};
@@ -65,6 +66,8 @@ pub(crate) struct Evaluation<'v> {
     digits: FxHashMap<usize, String>,
     /// The addresses of the numbers that count as fractions.
     fractions: FxHashSet<usize>,
+    /// The addresses of those that a `type` with `number` has taken.
+    typed_fractions: FxHashSet<usize>,
 }
 
 impl<'v> Evaluation<'v> {
@@ -82,12 +85,13 @@ impl<'v> Evaluation<'v> {
             remembers_all: false,
             digits: FxHashMap::default(),
             fractions: FxHashSet::default(),
+            typed_fractions: FxHashSet::default(),
         }
     }
 
     /// Compares the numbers that the value holds rounded by their digits.
     pub(crate) fn with_digits(mut self, value: &Value, rounded: &RoundedNumbers) -> Self {
-        for_each_rounded(value, rounded, &mut |number, digits| {
+        for_each_rounded(value, rounded, &Path::ROOT, &mut |number, digits, _| {
             // A fraction is compared by its float.
             if !digits.contains(['.', 'e', 'E']) {
                 self.digits.insert(address(number), digits.to_owned());
@@ -99,10 +103,27 @@ impl<'v> Evaluation<'v> {
     /// Counts the numbers that the value holds rounded as fractions, so that no place for an
     /// integer takes them.
     pub(crate) fn with_fractions(mut self, value: &Value, rounded: &RoundedNumbers) -> Self {
-        for_each_rounded(value, rounded, &mut |number, _| {
+        for_each_rounded(value, rounded, &Path::ROOT, &mut |number, _, _| {
             self.fractions.insert(address(number));
         });
         self
+    }
+
+    /// Returns the place of the first whole number that the value holds rounded where no `type` has
+    /// taken it as a number. The value has been checked.
+    pub(crate) fn untyped_rounded(
+        &self,
+        value: &Value,
+        rounded: &RoundedNumbers,
+    ) -> Option<String> {
+        let mut found = None;
+        for_each_rounded(value, rounded, &Path::ROOT, &mut |number, _, path| {
+            let is_typed = self.typed_fractions.contains(&address(number));
+            if found.is_none() && !is_typed && self.digits(number).is_some() {
+                found = Some(path.pointer());
+            }
+        });
+        found
     }
 
     fn is_fraction(&self, value: &Value) -> bool {
@@ -202,7 +223,13 @@ impl<'v> Evaluation<'v> {
             Keyword::Properties(_)
             | Keyword::PropertyNames(_)
             | Keyword::UnevaluatedProperties(_) => self.properties(id, keyword, value),
-            Keyword::Type(types) if self.is_fraction(value) => Ok(types.has(TypeSet::FRACTION)),
+            Keyword::Type(types) if self.is_fraction(value) => {
+                let takes_fractions = types.has(TypeSet::FRACTION);
+                if takes_fractions {
+                    self.typed_fractions.insert(address(value));
+                }
+                Ok(takes_fractions)
+            }
             Keyword::Leaf(_, check) => {
                 self.charge(check.cost(value.as_str().map_or(0, str::len)))?;
                 if self.is_fraction(value) && !check.takes_fractions() {
@@ -666,23 +693,29 @@ fn satisfies_alone(keyword: &Keyword, value: &Value) -> bool {
     }
 }
 
-/// Calls `visit` with each number that a value holds rounded, and its digits.
-fn for_each_rounded(value: &Value, rounded: &RoundedNumbers, visit: &mut dyn FnMut(&Value, &str)) {
+/// Calls `visit` with each number that a value holds rounded, its digits and its place.
+fn for_each_rounded(
+    value: &Value,
+    rounded: &RoundedNumbers,
+    path: &Path<'_>,
+    visit: &mut dyn FnMut(&Value, &str, &Path<'_>),
+) {
     match (value, rounded) {
         (_, RoundedNumbers::None) => {}
         (Value::Object(members), _) => {
             for (name, member) in members {
-                for_each_rounded(member, rounded.member(name), visit);
+                for_each_rounded(member, rounded.member(name), &path.key(name), visit);
             }
         }
         (Value::Array(items), _) => {
             for (position, item) in items.iter().enumerate() {
-                for_each_rounded(item, rounded.member(&position.to_string()), visit);
+                let inside = rounded.member(&position.to_string());
+                for_each_rounded(item, inside, &path.index(position), visit);
             }
         }
         (number, rounded) => {
             if let Some(digits) = rounded.digits() {
-                visit(number, digits);
+                visit(number, digits, path);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Raw tools: the schema is given at run time, and the handler receives the arguments as JSON.
 
 use crate::arguments::shared_schema::{SharedDefinitions, SharedSchema};
-use crate::arguments::validate::find_rounded_integers;
+use crate::arguments::validate::find_rounded_integer;
 use crate::call::context::RunContext;
 use crate::call::error::ToolError;
 use crate::call::meta::OutputKind;
@@ -223,19 +223,19 @@ fn parse_arguments(call: Invocation<'_>) -> Result<Value, Rejection> {
     Ok(arguments.value)
 }
 
-/// Refuses an integer that the value holds rounded. The handler would get another integer. A place
-/// that takes fractions too takes the nearest number.
+/// Refuses an integer that the value holds rounded. The handler would get another integer. Where the
+/// schema says `number`, it gets the nearest number.
 #[cold]
 fn check_rounded(validator: &Validator, arguments: &ParsedValue) -> Result<(), Error> {
     let Ok(compiled) = validator.compiled() else {
         return Ok(());
     };
-    let problems = find_rounded_integers(compiled, &arguments.value, &arguments.rounded);
-    let Some(first) = problems.first() else {
+    let found = find_rounded_integer(compiled, &arguments.value, &arguments.rounded);
+    let Some(pointer) = found else {
         return Ok(());
     };
     let problem = "expected an integer of at most 64 bits, as the tool would round this one";
-    Err(Error::custom(problem).at(&first.pointer))
+    Err(Error::custom(problem).at(&pointer))
 }
 
 impl FunctionTool {
@@ -318,8 +318,9 @@ impl FunctionTool {
     /// Sets whether arguments have to fit the schema, with all problems reported to the model.
     /// Defaults to false. It applies to raw tools: the arguments of other tools always have to fit.
     ///
-    /// An integer of more than 64 bits that a `Value` would round is refused, even if the schema
-    /// takes it. The handler would get another integer.
+    /// An integer of more than 64 bits that a `Value` would round is refused then, even if the schema
+    /// takes it. The handler would get another integer. Only where the schema has the type `number`
+    /// does the handler get the nearest number.
     pub fn validate(&self, yes: bool) -> Self {
         self.changed(|definition| definition.validated = yes || definition.raw.is_none())
     }

@@ -53,6 +53,9 @@ async fn a_rounded_integer_is_refused_where_one_is_asked_for() {
         json!({"type": "integer"}),
         json!({"multipleOf": 3}),
         json!({"anyOf": [{"type": "integer"}, {"type": "string"}]}),
+        json!({}),
+        json!({"minimum": 1}),
+        json!({"anyOf": [{"type": "string"}, {"description": "anything"}]}),
     ];
     for schema in whole {
         let response = echo(schema.clone(), "123456789012345678901233").await;
@@ -65,6 +68,28 @@ async fn a_rounded_integer_is_refused_where_one_is_asked_for() {
             error.message
         );
     }
+}
+
+// L3
+#[tokio::test]
+async fn a_number_without_a_type_may_be_rounded_as_a_fraction() {
+    let response = echo(json!({}), "0.99999999999999999999").await;
+    assert_eq!(response.data_json(), Some(r#"{"n":1.0}"#), "{response:?}");
+    let either = json!({"type": ["number", "null"]});
+    assert!(echo(either, "123456789012345678901233").await.is_ok());
+}
+
+// L3
+#[tokio::test]
+async fn a_rounded_integer_is_refused_in_any_member() {
+    let open = json!({"type": "object", "additionalProperties": {"type": "array"}});
+    let response = echo(open, r#"{"ids":[1,123456789012345678901233]}"#).await;
+    let error = response.error().expect("an error");
+    assert!(
+        error.message.contains("/n/ids/1: refused"),
+        "{}",
+        error.message
+    );
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
