@@ -229,11 +229,13 @@ impl fmt::Debug for Tool {
 /// A value that `ToolContext::builder().with(..)` accepts: a toolset, a `#[tool]` function by its
 /// name, a provider tool, or a tool.
 ///
-/// A function may have up to 16 parameters here; discovery finds functions with more. The marker
-/// `M` distinguishes the implementations, and is always inferred.
+/// A function may have up to 16 parameters here. Discovery finds functions with more, and a method
+/// of a toolset may have more. The marker `M` distinguishes the implementations, and is always
+/// inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tool",
-    note = "`with` takes a value of a type with `#[toolset]`, the name of a fn with `#[tool]`, a `FunctionTool`, a `Tool`, or an `Arc` of a toolset"
+    note = "`with` takes a value of a type with `#[toolset]`, the name of a fn with `#[tool]`, a `FunctionTool`, a `Tool`, or an `Arc` of a toolset",
+    note = "`with` takes a fn of at most 16 parameters; if it has more, write it as a method of a `#[toolset]` block, or let discovery find it"
 )]
 pub trait IntoTool<M> {
     /// Converts to a tool, or returns the problem.
@@ -273,7 +275,7 @@ impl<T: Toolset> IntoTool<ToolsetByArc> for Arc<T> {
 /// The marker `M` distinguishes the implementations, and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a prompt",
-    note = "`with_prompt` takes a `Prompt`, or the name of a fn with `#[prompt]`"
+    note = "`with_prompt` takes a `Prompt`, or the name of a fn with `#[prompt]` and at most 16 parameters"
 )]
 pub trait IntoPrompt<M> {
     /// Converts to a prompt, or returns the problem.
@@ -286,7 +288,7 @@ pub trait IntoPrompt<M> {
 /// The marker `M` distinguishes the implementations, and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a resource",
-    note = "`with_resource` takes a `Resource`, or the name of a fn with `#[resource]`"
+    note = "`with_resource` takes a `Resource`, or the name of a fn with `#[resource]` and at most 16 parameters"
 )]
 pub trait IntoResource<M> {
     /// Converts to a resource, or returns the problem.
