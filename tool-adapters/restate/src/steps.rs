@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinError;
 use tool_core::ToolError;
 use tool_core::session::DurableSteps;
 
@@ -84,31 +85,37 @@ where
         places: AtomicUsize::new(0),
     });
     let mut running = tokio::spawn(run_function(function(steps), Arc::clone(&run)));
-    let result = loop {
+    let ended = loop {
         let request = tokio::select! {
             Some(request) = received.recv() => request,
             result = &mut running => break result,
         };
         carry_out(ctx, request).await;
     };
-    earlier.end(invocation, &run);
-    match result {
-        Ok(Some(Ok(value))) => {
-            ctx.clear(WAITING);
-            Ok(value)
-        }
-        Ok(Some(Err(error))) => {
-            let error = error.into();
-            // After any other error Restate runs the function again, which would not clear the
-            // state here.
-            if is_terminal(&error) {
-                ctx.clear(WAITING);
-            }
-            Err(error)
-        }
+    let result = result_of(ended);
+    // After any other end Restate runs the function again, which would not clear the state here, and which takes the results
+    // that are not recorded.
+    if is_over(&result) {
+        earlier.end(invocation, &run);
+        ctx.clear(WAITING);
+    }
+    result
+}
+
+/// Returns the result of a handler whose function has ended, was given up, or has panicked.
+fn result_of<T, E: Into<HandlerError>>(
+    ended: Result<Option<Result<T, E>>, JoinError>,
+) -> HandlerResult<T> {
+    match ended {
+        Ok(Some(result)) => result.map_err(Into::into),
         Ok(None) => Err(StepError("the function was given up".to_owned()).into()),
         Err(error) => Err(StepError(format!("the function failed: {error}")).into()),
     }
+}
+
+/// Returns true if Restate does not run the function again.
+fn is_over<T>(result: &HandlerResult<T>) -> bool {
+    result.as_ref().err().is_none_or(is_terminal)
 }
 
 /// Returns true for an error that ends the function. Its text alone tells that: an error after which
@@ -309,5 +316,15 @@ mod tests {
         assert!(is_terminal(&TerminalError::new("refused").into()));
         let other = StepError("Terminal error".to_owned());
         assert!(!is_terminal(&other.into()));
+    }
+
+    #[tokio::test]
+    async fn a_function_that_panics_leaves_its_results() {
+        let function = async { panic!("broken on purpose") };
+        let ended = tokio::spawn(function).await;
+        let result = result_of::<(), TerminalError>(ended);
+        assert!(!is_over(&result), "Restate runs it again");
+        let refused = result_of::<(), _>(Ok(Some(Err(TerminalError::new("refused")))));
+        assert!(is_over(&refused));
     }
 }

@@ -948,7 +948,7 @@ impl<'a> OpenStep<'a> {
                                 is_interrupted: is_interrupted(session, interruptions),
                             })
                         };
-                        Box::pin(record_response(steps, &calls[*place], calling)).await
+                        Box::pin(record_response(session, steps, &calls[*place], calling)).await
                     }
                     None => RecordedResponse::unrecorded(response.await),
                 };

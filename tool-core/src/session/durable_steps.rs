@@ -2,6 +2,8 @@
 
 use crate::call::{ErrorBody, ErrorKind, ToolCall, ToolError, ToolResponse};
 use crate::session::approvals::fresh_id;
+use crate::session::inner::SessionInner;
+use crate::session::pipeline::durable_call::response_is_recorded;
 use crate::time::CallInstant;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
@@ -18,8 +20,9 @@ use tokio::time::timeout;
 /// again, perhaps in another process, and answers the steps that it has recorded from its log. So the function goes on where it
 /// was. Between its steps it must do the same each time: what differs from run to run, for example the time, comes from here.
 ///
-/// A step that was running when the process ended runs again. Make it a call of a session with a [`Journal`](super::Journal):
-/// an action that had begun is then `UNKNOWN`, and does not run a second time.
+/// A step that was running when the process ended runs again, and so does one whose result the engine could not record. Make it
+/// a call of a session with a [`Journal`](super::Journal): an action that had begun does not run a second time then. It is
+/// answered with its result, or it is `UNKNOWN`.
 ///
 /// [`PlainSteps`] is for programs and tests without an engine. The packages `tool-adapters-restate` and
 /// `tool-adapters-dbos` have those of Restate and DBOS.
@@ -162,6 +165,7 @@ struct ResponseRecord {
 
 /// Records the response of a call. If the future fails, nothing is recorded, and the engine tries again.
 pub(crate) async fn record_response(
+    session: &SessionInner,
     steps: &(impl DurableSteps + ?Sized),
     call: &ToolCall,
     response: impl Future<Output = Result<RecordedResponse, ToolError>> + Send,
@@ -179,6 +183,9 @@ pub(crate) async fn record_response(
         })
     };
     let recorded = record(steps, &name, work).await;
+    if recorded.is_ok() {
+        response_is_recorded(session, call);
+    }
     recorded.and_then(read_response).unwrap_or_else(|error| {
         let is_interrupted = error.kind() == ErrorKind::Cancelled;
         let response = ToolResponse::refused(call, error, CallInstant::now());

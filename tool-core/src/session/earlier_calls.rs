@@ -1,4 +1,5 @@
-//! The knowledge of a session about the calls that other processes have recorded in the journal.
+//! The knowledge of a session about the calls that other processes have recorded in the journal, and about those of steps
+//! that run again in this process.
 
 use crate::call::ToolCall;
 use crate::session::journal::RecoveredCall;
@@ -28,6 +29,13 @@ impl EarlierCalls {
         Self {
             unanswered: calls,
             answered: HashMap::new(),
+        }
+    }
+
+    /// Adds a call that an earlier run of its step has begun in this process.
+    pub(crate) fn add(&mut self, call: RecoveredCall) {
+        if !self.unanswered.contains(&call) {
+            self.unanswered.push(call);
         }
     }
 

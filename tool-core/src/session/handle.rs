@@ -16,7 +16,7 @@ use crate::session::durable_steps::{DurableSteps, RecordedResponse, record, reco
 use crate::session::event_queue::EventSender;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
-use crate::session::journal::JournalEntry;
+use crate::session::journal::{JournalEntry, RecoveredCall};
 use crate::session::message::Message;
 use crate::session::metrics::{ContextMetrics, SessionCall, SessionMetrics, SpeechEvent};
 use crate::session::model::{Model, ToolChoice};
@@ -146,7 +146,9 @@ impl Session {
             let response = make_in_step(&self.0, &call, response).await?;
             Ok(RecordedResponse::unrecorded(response))
         };
-        record_response(steps, &call, calling).await.response
+        record_response(&self.0, steps, &call, calling)
+            .await
+            .response
     }
 
     /// Carries out a person's decision in two steps of an engine. The first finds the call, so that the second, if it runs
@@ -187,7 +189,9 @@ impl Session {
             };
             Ok(RecordedResponse::unrecorded(response))
         };
-        record_response(steps, &call, deciding).await.response
+        record_response(&self.0, steps, &call, deciding)
+            .await
+            .response
     }
 
     /// Answers a call with an error instead of making it. Use it in a loop of your own for a call
@@ -270,20 +274,25 @@ impl Session {
     /// messages. A later call that has the id of one of them by chance runs then.
     #[doc(hidden)]
     pub fn forget_answered(&self, messages: &[Message], before: SystemTime) {
-        let Some(shared) = self.0.used_shared() else {
+        if self.0.runtime.journal.is_none() {
             return;
-        };
+        }
         let mut answered = HashSet::new();
         for message in messages {
             if let Message::Result { call_id, tool, .. } = message {
                 answered.insert([call_id.as_str(), tool.as_str()]);
             }
         }
-        shared.earlier.lock().forget_if(|call| {
+        let is_answered = |call: &RecoveredCall| {
             let JournalEntry { call_id, tool, .. } = &call.entry;
             let began = SystemTime::from(call.entry.started_at.0);
             began < before && answered.contains(&[call_id.as_str(), tool.as_str()])
-        });
+        };
+        if let Some(shared) = self.0.used_shared() {
+            shared.earlier.lock().forget_if(is_answered);
+        }
+        let unrecorded = &self.0.runtime.unrecorded;
+        unrecorded.forget_if(&self.0.journal_key(), is_answered);
     }
 
     /// Answers a call with `BUDGET_EXCEEDED` instead of making it, because the reply has used up

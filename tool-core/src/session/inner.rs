@@ -33,6 +33,7 @@ use crate::session::store::handle::within;
 use crate::session::store::handle::{DynStore, RecordHandle};
 use crate::session::thread_pool::ThreadPool;
 use crate::session::tools::SessionTools;
+use crate::session::unrecorded_calls::UnrecordedCalls;
 use crate::session::updates::{BackgroundAnswers, UpdateLog, UpdateOptions};
 use crate::tool::FunctionTool;
 use crate::tool::instance::{OpenToolsets, release};
@@ -68,6 +69,7 @@ pub(crate) struct RuntimeInner {
     pub(crate) circuits: Circuits,
     pub(crate) accounts: Mutex<Accounts>,
     pub(crate) approvals: ApprovalRequests,
+    pub(crate) unrecorded: UnrecordedCalls,
     /// The spare bytes of the lists of calls, of sessions that are not in memory.
     pub(crate) spare: Arc<SpareRoom>,
     pub(crate) drain: DrainSwitch,
@@ -432,6 +434,7 @@ impl SessionInner {
         if listed.is_some_and(|listed| is_later(&listed)) {
             return;
         }
+        self.runtime.unrecorded.forget_if(&key, |_| true);
         if let Err(error) = within(
             self.policy().store_deadline,
             journal.forget(&key),

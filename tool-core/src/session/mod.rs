@@ -77,6 +77,7 @@ pub(crate) mod timer;
 pub(crate) mod tools;
 pub(crate) mod typed_answer;
 pub(crate) mod unmade_calls;
+pub(crate) mod unrecorded_calls;
 pub(crate) mod updates;
 pub(crate) mod user_file;
 pub(crate) mod user_message;

@@ -35,6 +35,7 @@ use crate::session::store::handle::DynStore;
 use crate::session::store::{MemoryStore, SessionStore, StoreError};
 use crate::session::thread_pool::ThreadPool;
 use crate::session::tools::Policies;
+use crate::session::unrecorded_calls::UnrecordedCalls;
 use crate::tool::instance::release;
 use futures_util::future::join_all;
 use parking_lot::{Mutex, RwLock};
@@ -154,6 +155,7 @@ impl RuntimeBuilder {
             circuits: Circuits::default(),
             accounts: Mutex::default(),
             approvals: ApprovalRequests::default(),
+            unrecorded: UnrecordedCalls::default(),
             spare: Arc::default(),
             drain: DrainSwitch::default(),
         });

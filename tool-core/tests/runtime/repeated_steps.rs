@@ -1,11 +1,16 @@
 //! Calls as steps of an engine, which makes them again after a crash.
 
+use crate::shared_journal::SharedJournal;
 use crate::support::{Counter, asked, call, kind, runtime, text, tools};
+use futures_util::future::BoxFuture;
 use serde_json::json;
 use std::sync::Arc;
-use tool_core::session::{MemoryStore, PlainSteps};
+use std::time::Duration;
+use tokio::time::timeout;
+use tool_core::session::{DurableSteps, MemoryStore, PlainSteps};
 use tool_core::{
-    ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolResponse, toolset,
+    ErrorKind, Mode, Policy, Runtime, Session, ToolCall, ToolContext, ToolError, ToolResponse,
+    toolset,
 };
 
 #[derive(Clone, Default)]
@@ -26,6 +31,19 @@ impl Office {
     fn send(&self, to: String) -> u32 {
         let _ = to;
         self.sent.add()
+    }
+
+    /// Stamp a letter.
+    #[tool(name = "stamp", category = "action")]
+    fn stamp(&self) -> u32 {
+        self.sent.add()
+    }
+
+    /// Carry a letter away, and never come back.
+    #[tool(name = "carry", category = "action")]
+    async fn carry(&self) {
+        self.sent.add();
+        std::future::pending::<()>().await;
     }
 }
 
@@ -157,4 +175,86 @@ async fn a_step_that_runs_again_is_listed_once() {
     unrecorded(&session, sending()).await;
     let waiting = runtime.waiting_calls().await.expect("in memory");
     assert_eq!(waiting.len(), 1);
+}
+
+/// The steps of an engine that can record nothing, and runs the function again.
+struct RecordsNothing;
+
+impl DurableSteps for RecordsNothing {
+    fn step<'a>(
+        &'a self,
+        _name: &'a str,
+        work: BoxFuture<'a, Result<String, ToolError>>,
+    ) -> BoxFuture<'a, Result<String, ToolError>> {
+        Box::pin(async {
+            work.await?;
+            Err(ToolError::transient("the database is read-only"))
+        })
+    }
+
+    fn signal<'a>(
+        &'a self,
+        _name: &'a str,
+        _time: Duration,
+    ) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
+        Box::pin(async { Ok(None) })
+    }
+
+    fn sleep(&self, _time: Duration) -> BoxFuture<'_, Result<(), ToolError>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// A process with a journal, in which the functions of an engine run.
+fn journaling(office: &Office) -> Runtime {
+    Runtime::builder(tools![office.clone()])
+        .policy(Policy::text())
+        .journal(SharedJournal::default())
+        .build()
+        .expect("a runtime")
+}
+
+fn stamping() -> ToolCall {
+    ToolCall::new("c3", "stamp", "{}")
+}
+
+// M35
+#[tokio::test]
+async fn an_unrecorded_action_is_answered_and_not_run_again() {
+    let office = Office::default();
+    let runtime = journaling(&office);
+    for _ in 0..3 {
+        let session = opened(&runtime).await;
+        let lost = session.call_in_step(&RecordsNothing, stamping()).await;
+        assert_eq!(kind(&lost), Some(ErrorKind::Transient));
+    }
+    let again = unrecorded(&opened(&runtime).await, stamping()).await;
+    assert_eq!(again.data_json(), Some("1"), "{again}");
+    assert_eq!(office.sent.get(), 1);
+}
+
+// M35
+#[tokio::test(start_paused = true)]
+async fn a_dropped_action_is_unknown_when_its_step_runs_again() {
+    let office = Office::default();
+    let runtime = journaling(&office);
+    let carrying = || ToolCall::new("c4", "carry", "{}");
+    let session = opened(&runtime).await;
+    let dropped = timeout(Duration::from_millis(10), unrecorded(&session, carrying())).await;
+    assert!(dropped.is_err(), "it runs on");
+
+    let again = unrecorded(&opened(&runtime).await, carrying()).await;
+    assert_eq!(kind(&again), Some(ErrorKind::Unknown), "{again}");
+    assert_eq!(office.sent.get(), 1);
+}
+
+// M35
+#[tokio::test]
+async fn the_id_of_a_recorded_action_may_be_used_again() {
+    let office = Office::default();
+    let session = opened(&journaling(&office)).await;
+    for number in ["1", "2"] {
+        let recorded = unrecorded(&session, stamping()).await;
+        assert_eq!(recorded.data_json(), Some(number), "{recorded}");
+    }
 }

@@ -1,4 +1,4 @@
-//! A call as a step of an engine, which runs the step again if its process was killed.
+//! A call as a step of an engine, which runs the step again if its process was killed, or if it has not recorded the response.
 
 use crate::call::{ToolCall, ToolError, ToolResponse};
 use crate::schema::timestamp::Timestamp;
@@ -10,6 +10,7 @@ use crate::session::pipeline::governed_call::{
 };
 use crate::session::pipeline::journal::recovered_end;
 use crate::session::unmade_calls::lost_call;
+use crate::session::unrecorded_calls::EarlierRun;
 use crate::time::whole_milliseconds;
 use crate::tool::FunctionTool;
 use std::time::Duration;
@@ -24,8 +25,8 @@ const MARGIN: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 ///
-/// Another process runs the step, perhaps one that was killed a moment ago, or the journal cannot say, or this process is about
-/// to end. The engine tries again.
+/// Another process runs the step, perhaps one that was killed a moment ago, or an earlier run of the step in this process makes
+/// the call, or the journal cannot say, or this process is about to end. The engine tries again.
 pub(crate) async fn make_in_step(
     session: &SessionInner,
     call: &ToolCall,
@@ -39,6 +40,15 @@ pub(crate) async fn make_in_step(
     let (Some(journal), Some((_, tool))) = (journal, found) else {
         return Ok(response.await);
     };
+    match session
+        .runtime
+        .unrecorded
+        .find(&session.journal_key(), call.id())
+    {
+        Some(EarlierRun::Running) => return Err(running_in_this_process(call)),
+        Some(EarlierRun::Ended(earlier)) => session.shared().earlier.lock().add(*earlier),
+        None => {}
+    }
     let entry = begin(session, &**journal, tool, call).await?;
     let response = match begun_earlier(session, tool, call) {
         Some(earlier) => earlier,
@@ -105,7 +115,22 @@ fn running_elsewhere(call: &ToolCall) -> ToolError {
     ))
 }
 
-/// Answers a call that an earlier process has begun. `None` if none has, or if the call may run again without harm.
+fn running_in_this_process(call: &ToolCall) -> ToolError {
+    let id = call.id().escape_debug();
+    ToolError::transient(format!(
+        "an earlier run of the step is still making the call `{id}`; it is tried again"
+    ))
+}
+
+/// Notes that an engine has recorded the response of a call, so that the call is not made again.
+pub(crate) fn response_is_recorded(session: &SessionInner, call: &ToolCall) {
+    if session.runtime.journal.is_some() {
+        let unrecorded = &session.runtime.unrecorded;
+        unrecorded.forget(&session.journal_key(), call.id());
+    }
+}
+
+/// Answers a call that an earlier process, or an earlier run of the step, has begun. `None` if none has, or if the call may run again without harm.
 fn begun_earlier(
     session: &SessionInner,
     tool: &FunctionTool,

@@ -47,6 +47,9 @@ pub(crate) async fn record_start(
         entry.replaces = replaced_by(call);
         match journal.started(&entry).await {
             Ok(JournalStart::Recorded) => {
+                if call.request.is_step() && !entry.harmless {
+                    call.session.runtime.unrecorded.begin(&entry);
+                }
                 claim.entry = Some(Box::new(entry));
                 return Ok(Some(claim));
             }
@@ -156,6 +159,9 @@ pub(crate) async fn record_end(
 ) {
     let text = text_of_end(call.session, claim.entry.as_deref(), response);
     let text = claim.end.insert(text);
+    if let Some(entry) = &claim.entry {
+        call.session.runtime.unrecorded.end(entry, Some(text));
+    }
     record_text(call.session, call.request.id(), text).await;
     claim.entry = None;
 }
@@ -223,6 +229,8 @@ impl Drop for JournalClaim {
             return;
         };
         let end = self.end.take();
+        let unrecorded = &self.id.session.runtime.unrecorded;
+        unrecorded.end(&entry, end.as_deref());
         // A harmless call may run again, so it gets no answer.
         if entry.harmless && end.is_none() {
             return;
