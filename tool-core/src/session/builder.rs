@@ -248,6 +248,15 @@ impl IntoFuture for SessionBuilder {
 
 impl SessionBuilder {
     async fn open(self) -> Result<Session, OpenError> {
+        loop {
+            if let Some(session) = self.open_unless_ended().await? {
+                return Ok(session);
+            }
+        }
+    }
+
+    /// Opens the session. Returns `None` if it has ended meanwhile, or was opened again under its id.
+    async fn open_unless_ended(&self) -> Result<Option<Session>, OpenError> {
         if !(1..=512).contains(&self.id.as_str().len()) {
             return Err(OpenError::InvalidId);
         }
@@ -277,10 +286,11 @@ impl SessionBuilder {
             .open(&request, policy.store_deadline)
             .await?;
         let known = self.runtime.session(self.id.as_str());
+        let seen = known.as_ref().map(Arc::downgrade);
         let known = known.filter(|session| session.is_open_as(record.incarnation()));
         let known = match known {
             // If the handles with the newest tools are gone, an earlier one is listed.
-            Some(open) if !self.renewed && open.is_newest() => return Ok(self.join(open)),
+            Some(open) if !self.renewed && open.is_newest() => return Ok(Some(self.join(open))),
             known => known,
         };
         let (tools, open) = self.set_up(tools).await?;
@@ -291,8 +301,8 @@ impl SessionBuilder {
                 record,
             };
             let session = self.create(tools, open, opened);
-            list_renewed(&earlier, &session);
-            return Ok(Session(session));
+            let is_listed = list_renewed(&earlier, &session);
+            return Ok(is_listed.then_some(Session(session)));
         }
 
         let opened = OpenedSession {
@@ -302,8 +312,10 @@ impl SessionBuilder {
         };
         let session = self.create(tools, open, opened);
         // Several callers may open the session at once; the first one's becomes the session.
-        if let Some(first) = list_or_find(&session) {
-            return Ok(self.join(first));
+        match list_or_find(&session, seen.as_ref()) {
+            Listing::Listed => {}
+            Listing::Found(first) => return Ok(Some(self.join(first))),
+            Listing::Late => return Ok(None),
         }
         let full_guides = session.policy().full_guides[session.mode() as usize];
         let context = session.tools.initial_context(session.mode(), full_guides);
@@ -316,12 +328,12 @@ impl SessionBuilder {
                 .initial_context()
                 .log(session.id.as_str(), session.definitions().len());
         }
-        Ok(Session(session))
+        Ok(Some(Session(session)))
     }
 
     /// Returns a handle of a session that is already open in this process. The store has compared
     /// principal and agent.
-    fn join(self, session: Arc<SessionInner>) -> Session {
+    fn join(&self, session: Arc<SessionInner>) -> Session {
         if self.has_update_options() {
             self.set_update_options(session.updates.get_or_init(Arc::default));
         }
@@ -463,30 +475,59 @@ struct OpenedSession {
     rare: Option<RareState>,
 }
 
-/// Lists a session under its id, in place of the generation that it renews. If that has ended
-/// meanwhile, the session is closed.
-fn list_renewed(earlier: &Arc<SessionInner>, session: &Arc<SessionInner>) {
+/// Lists a session under its id, in place of the generation that it renews. Returns false if that
+/// has ended meanwhile, or if a later session is listed. The session is closed then.
+fn list_renewed(earlier: &Arc<SessionInner>, session: &Arc<SessionInner>) -> bool {
     let mut sessions = session.runtime.sessions.lock();
+    let listed = sessions.get(session.id.as_str()).and_then(Weak::upgrade);
+    let is_later = listed.as_deref().is_some_and(|listed| {
+        let is_same = listed.record.incarnation() == session.record.incarnation();
+        !is_same && !listed.calls.is_closed()
+    });
     session.shared().generations.add(earlier, session, || {
-        if earlier.calls.is_closed() {
+        if earlier.calls.is_closed() || is_later {
             session.calls.close();
         }
     });
-    sessions.insert(session.id.shared(), Arc::downgrade(session));
+    let is_open = !session.calls.is_closed();
+    if is_open {
+        sessions.insert(session.id.shared(), Arc::downgrade(session));
+    }
+    // A session that is dropped takes the lock, so `listed` must outlive it.
+    drop(sessions);
+    is_open
 }
 
-/// Lists a session under its id. Returns the handle of the same session that is listed already, if
-/// there is one. A session that expired in the store and was opened again is another one.
-fn list_or_find(session: &Arc<SessionInner>) -> Option<Arc<SessionInner>> {
+/// What becomes of a session that is about to be listed under its id.
+enum Listing {
+    /// It is listed.
+    Listed,
+    /// The same session is listed already.
+    Found(Arc<SessionInner>),
+    /// Another session was listed meanwhile.
+    Late,
+}
+
+/// Lists a session under its id, unless it is listed already. A session that expired in the store and
+/// was opened again is another one: it takes the place of `seen`, which was listed before.
+fn list_or_find(session: &Arc<SessionInner>, seen: Option<&Weak<SessionInner>>) -> Listing {
     let mut sessions = session.runtime.sessions.lock();
     let known = sessions.get(session.id.as_str()).and_then(Weak::upgrade);
-    let open = known
+    let is_same = known
         .as_deref()
         .is_some_and(|known| known.is_open_as(session.record.incarnation()));
-    if !open {
+    let is_later = known.as_deref().is_some_and(|known| {
+        let is_seen = seen.is_some_and(|seen| std::ptr::eq(seen.as_ptr(), known));
+        !is_same && !is_seen && !known.calls.is_closed()
+    });
+    if !is_same && !is_later {
         sessions.insert(session.id.shared(), Arc::downgrade(session));
     }
     // A session that is dropped takes the lock, so `known` must outlive it.
     drop(sessions);
-    known.filter(|_| open)
+    match known {
+        Some(first) if is_same => Listing::Found(first),
+        _ if is_later => Listing::Late,
+        _ => Listing::Listed,
+    }
 }

@@ -748,3 +748,60 @@ async fn session_ends_if_its_caller_stops_waiting() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(session.state().ended);
 }
+
+// R-I3, R-I4
+#[tokio::test]
+async fn late_renewal_of_an_ended_session_renews_the_later_one() {
+    let runtime = runtime(tools![], Policy::text());
+    let first = open(&runtime, "s", Mode::Text).await;
+    let go = Arc::new(Notify::new());
+    let database = Database {
+        go: Some(Arc::clone(&go)),
+        ..Database::default()
+    };
+    let with_database = runtime
+        .session("s", Mode::Text)
+        .tools(tools![database.clone()]);
+    let renewal = tokio::spawn(async move { with_database.renewed().await });
+    while database.opened.get() == 0 {
+        tokio::task::yield_now().await;
+    }
+
+    first.end().await;
+    let later = open(&runtime, "s", Mode::Text).await;
+    while !renewal.is_finished() {
+        go.notify_one();
+        tokio::task::yield_now().await;
+    }
+    let renewed = renewal.await.expect("it ends").expect("a session");
+    assert!(call(&renewed, "query", json!({})).await.is_ok());
+    runtime.shutdown().await;
+    let after = call(&later, "missing", json!({})).await;
+    assert_eq!(kind(&after), Some(ErrorKind::SessionInactive));
+}
+
+// R-I3
+#[tokio::test]
+async fn late_opening_of_an_ended_session_joins_the_later_one() {
+    let runtime = runtime(tools![], Policy::text());
+    let go = Arc::new(Notify::new());
+    let database = Database {
+        go: Some(Arc::clone(&go)),
+        ..Database::default()
+    };
+    let with_database = runtime
+        .session("s", Mode::Text)
+        .tools(tools![database.clone()]);
+    let opening = tokio::spawn(async move { with_database.await });
+    while database.opened.get() == 0 {
+        tokio::task::yield_now().await;
+    }
+
+    open(&runtime, "s", Mode::Text).await.end().await;
+    let later = open(&runtime, "s", Mode::Text).await;
+    go.notify_one();
+    let joined = opening.await.expect("it ends").expect("a session");
+    joined.end().await;
+    let after = call(&later, "missing", json!({})).await;
+    assert_eq!(kind(&after), Some(ErrorKind::SessionInactive));
+}
