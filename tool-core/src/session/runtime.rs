@@ -638,14 +638,17 @@ impl Runtime {
     pub async fn waiting_calls(&self) -> Result<Vec<WaitingCall>, StoreError> {
         let mut waiting = Vec::new();
         for requested in self.0.approvals.calls() {
-            let session = self.0.session(requested.session.as_str());
-            let session = session.filter(|session| session.is_open_as(requested.incarnation));
-            let pending = match &session {
-                Some(session) => session.record.pending(&requested.id).await?,
-                None => None,
+            // Without a handle the call waits on, and is listed once the session has one again.
+            let Some(session) = self.0.session(requested.session.as_str()) else {
+                continue;
             };
-            match session.zip(pending.filter(|call| !call.is_stale())) {
-                Some((session, call)) => {
+            let pending = if session.is_open_as(requested.incarnation) {
+                session.record.pending(&requested.id).await?
+            } else {
+                None
+            };
+            match pending.filter(|call| !call.is_stale()) {
+                Some(call) => {
                     let token = self.0.signer.sign(&call);
                     waiting.push(WaitingCall {
                         session: Session(session),

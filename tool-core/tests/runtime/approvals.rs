@@ -515,3 +515,18 @@ async fn waiting_calls_are_listed_after_a_renewal() {
     assert_eq!(waiting[0].token, token);
     assert!(renewed.approve(&token).await.is_ok());
 }
+
+#[tokio::test]
+async fn waiting_call_is_listed_again_once_its_session_has_a_handle() {
+    let runtime = runtime(bank().0, Policy::text());
+    let session = open(&runtime, "s", Mode::Text).await;
+    let token = ask(&session, 1).await;
+    drop(session);
+    let unlisted = runtime.waiting_calls().await.expect("in memory");
+    assert!(unlisted.is_empty(), "{unlisted:?}");
+
+    let _session = open(&runtime, "s", Mode::Text).await;
+    let waiting = runtime.waiting_calls().await.expect("in memory");
+    assert_eq!(waiting.len(), 1);
+    assert_eq!(waiting[0].token, token);
+}
