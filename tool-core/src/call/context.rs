@@ -10,7 +10,7 @@ use crate::call::mode::Mode;
 use crate::call::progress::{Progress, Reporting};
 use crate::call::response::ToolResponse;
 use crate::call::state_key::StateKey;
-use crate::call::tool_call::{Arguments, ToolCall};
+use crate::call::tool_call::{Arguments, ThreadPlace, ToolCall};
 use crate::json::nested::unless_too_deep;
 use crate::text::Name;
 use crate::time::{self, CallInstant};
@@ -93,8 +93,8 @@ pub(crate) struct CallContext {
     /// The pending approvals of these calls. The host gets them with the response; the tool must
     /// not, as it might repeat a token to the model.
     pub(crate) confirmations: OnceLock<Box<Mutex<Vec<Confirmation>>>>,
-    /// True once a `blocking` tool has one of the threads of its session.
-    pub(crate) has_thread: AtomicBool,
+    /// Set once a `blocking` tool has one of the threads of its session.
+    pub(crate) thread_place: OnceLock<ThreadPlace>,
     /// True once the call's response has been made.
     pub(crate) answered: AtomicBool,
     pub(crate) questions: OnceLock<Arc<CallQuestions>>,
@@ -302,14 +302,14 @@ impl RunContext {
         );
         let caller = self.call.call.as_ref();
         let depth = caller.map_or(0, ToolCall::depth) + 1;
-        let has_thread = self.call.has_thread.load(Ordering::Relaxed)
-            || caller.is_some_and(ToolCall::is_on_thread);
+        let of_caller = caller.and_then(ToolCall::thread_place);
+        let thread_place = self.call.thread_place.get().or(of_caller);
         match self.session_handle() {
             Some(session) => {
                 let span = self.call.span.get().filter(|_| span::current().is_none());
                 let call = call
                     .at_depth(depth)
-                    .on_thread(has_thread)
+                    .on_thread(thread_place.cloned())
                     .called_by(Arc::clone(self.questions()));
                 let call = Arc::clone(&session).call(call);
                 self.keep_confirmations(session, WithSpan::new(span.cloned(), call).await)

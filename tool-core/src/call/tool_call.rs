@@ -14,6 +14,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 /// A call that a model makes: an id for the response, a tool's name, and arguments.
@@ -47,13 +48,43 @@ struct ToolCallOptions {
     cancellation: Option<Cancellation>,
     /// The number of tools above the call.
     depth: u32,
-    /// True if one of these tools waits on a thread of the session's pool.
-    is_on_thread: bool,
+    /// The place of the nearest of these tools that waits on a thread of the session's pool.
+    thread_place: Option<ThreadPlace>,
     /// True for a call that an engine makes again after a crash.
     is_step: bool,
     #[cfg(feature = "tower")]
     layers: Option<LayersRecord>,
 }
+
+/// The place of a tool that waits on a thread for other calls: of those that block a thread, one at a time runs. Calls with
+/// different places are equal.
+#[derive(Clone)]
+pub(crate) struct ThreadPlace(Arc<Semaphore>);
+
+impl ThreadPlace {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+
+    /// Waits until no other call has the place. Dropped, the permit frees it.
+    pub(crate) async fn acquire(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.0).acquire_owned().await.ok()
+    }
+}
+
+impl fmt::Debug for ThreadPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ThreadPlace")
+    }
+}
+
+impl PartialEq for ThreadPlace {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for ThreadPlace {}
 
 /// The record that a session keeps of a call that passes its layers. Calls with different records are equal.
 #[cfg(feature = "tower")]
@@ -306,17 +337,15 @@ impl ToolCall {
         self
     }
 
-    /// Sets whether a tool above the call waits on a thread of the session's pool.
-    pub(crate) fn on_thread(mut self, is_on_thread: bool) -> Self {
-        self.options.get_or_insert_default().is_on_thread = is_on_thread;
+    /// Sets the place of the nearest tool above the call that waits on a thread of the session's pool.
+    pub(crate) fn on_thread(mut self, place: Option<ThreadPlace>) -> Self {
+        self.options.get_or_insert_default().thread_place = place;
         self
     }
 
-    /// Returns true if a tool above the call waits on a thread of the session's pool.
-    pub(crate) fn is_on_thread(&self) -> bool {
-        self.options
-            .as_ref()
-            .is_some_and(|options| options.is_on_thread)
+    /// Returns the place of the nearest tool above the call that waits on a thread of the session's pool.
+    pub(crate) fn thread_place(&self) -> Option<&ThreadPlace> {
+        self.options.as_ref()?.thread_place.as_ref()
     }
 
     /// Marks a call that an engine makes again if the process ends before its response is recorded.

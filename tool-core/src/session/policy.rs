@@ -224,7 +224,7 @@ impl Policy {
         /// Sets the calls of one session that may run at once; further calls wait. Defaults to 64.
         concurrent_calls: usize => concurrent_calls;
         /// Sets the threads on which `blocking` tools may run at once; further calls wait. Defaults
-        /// to 16.
+        /// to 16. A `blocking` tool that waits for another one lends it its place, one call at a time.
         blocking_threads: usize => blocking_threads;
         /// Sets the threads that the `blocking` tools of one session may take of these, so that
         /// calls which never end leave the rest to other sessions. Defaults to 4.

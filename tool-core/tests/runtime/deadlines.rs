@@ -2,6 +2,7 @@
 
 use crate::support::{Counter, OnDrop, asked, call, kind, message, runtime, text, tools};
 use futures_util::Stream;
+use futures_util::future::join_all;
 use futures_util::stream::poll_fn;
 use serde_json::json;
 use std::pin::pin;
@@ -282,6 +283,14 @@ impl Threads {
             .to_owned()
     }
 
+    /// Wait on a thread for several calls that each need one.
+    #[tool(name = "wait_for_many", blocking)]
+    fn wait_for_many(&self, ctx: &RunContext, calls: u32) -> usize {
+        let calls = (0..calls).map(|n| ctx.call("block", json!({"n": n})));
+        let responses = Handle::current().block_on(join_all(calls));
+        responses.iter().filter(|response| response.is_ok()).count()
+    }
+
     /// Break on a thread.
     #[tool(name = "block_and_break", blocking)]
     fn block_and_break(&self) {
@@ -369,6 +378,24 @@ async fn blocking_tool_can_call_a_blocking_tool() {
         let response = call(&session, "wait_on_thread", json!({"tool": tool})).await;
         assert_eq!(response.data::<String>().expect("a text"), expected);
     }
+}
+
+// R-B4, R-B5
+#[tokio::test]
+async fn calls_of_a_blocking_tool_block_one_thread_at_a_time() {
+    let (_, session, gate) = threads(Policy::text().blocking_threads(1)).await;
+    let waiting = call(&session, "wait_for_many", json!({"calls": 3}));
+    let released = async {
+        gate.until_running(1).await;
+        for _ in 0..1_000 {
+            std::thread::yield_now();
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(gate.runs.get(), 1);
+        gate.open(3);
+    };
+    let (response, ()) = tokio::join!(waiting, released);
+    assert_eq!(response.data_json(), Some("3"), "{response}");
 }
 
 // R-B5

@@ -1,6 +1,7 @@
 //! Running a tool that blocks its thread, on a bounded pool of threads.
 
 use crate::call::progress::Reporting;
+use crate::call::tool_call::ThreadPlace;
 use crate::call::{ToolError, ToolResponse};
 use crate::session::pipeline::admit::AdmissionGate;
 use crate::session::pipeline::governed_call::GovernedCall;
@@ -38,7 +39,7 @@ pub(crate) async fn run(
     };
     refund.keep_charge();
     if let Some(scope) = call.scope() {
-        scope.has_thread.store(true, Ordering::Relaxed);
+        scope.thread_place.get_or_init(ThreadPlace::new);
     }
     let running = gate.take_running().unwrap_or_else(|| call.list());
     let tool = call.tool.clone();
@@ -103,15 +104,22 @@ struct BlockingEnd {
     has_run: bool,
 }
 
+/// Describes what a call has waited for in vain that a `blocking` tool has made.
+const NO_PLACE: &str =
+    "waiting for a thread: of the blocking calls that one call makes, one at a time runs";
+
 /// Waits for a thread: first of the session's share, so that only as many calls of a session as it
 /// has wait among those of other sessions. A call that a `blocking` tool waits for uses its caller's
-/// place, as the two would wait for each other otherwise.
+/// place, as the two would wait for each other otherwise: one such call at a time.
 async fn acquire_thread(
     call: &GovernedCall<'_>,
     pools: [&ThreadPool; 2],
 ) -> Result<[Option<OwnedSemaphorePermit>; 2], ToolError> {
     let mut permits = [None, None];
-    if call.request.is_on_thread() {
+    if let Some(place) = call.request.thread_place() {
+        let acquired = timeout_at(call.deadline(), place.acquire()).await;
+        let [permit, _] = &mut permits;
+        *permit = acquired.map_err(|_| call.timed_out(NO_PLACE).did_not_run())?;
         return Ok(permits);
     }
     for ((pool, owner), permit) in pools
