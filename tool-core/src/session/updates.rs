@@ -243,9 +243,15 @@ impl BackgroundAnswers {
         true
     }
 
-    /// Takes back a beginning whose answer reached no caller.
+    /// Takes back a beginning whose answer reached no caller, and the updates after it.
     pub(crate) fn withdraw(&self, call_id: &str) {
-        self.waiting.lock().close(call_id);
+        let mut waiting = self.waiting.lock();
+        waiting.close(call_id);
+        let before = waiting.answers.len();
+        waiting
+            .answers
+            .retain(|answer| answer.is_end || answer.call_id != call_id);
+        waiting.updates -= before - waiting.answers.len();
     }
 
     /// Returns true if the call goes on in this process, or if its end waits to be taken.

@@ -8,6 +8,7 @@
 
 use crate::support::{call, kind, runtime, tools};
 use crate::support_b::{answer, begin, ms};
+use futures_util::poll;
 use futures_util::stream::{self, Stream, StreamExt};
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -264,6 +265,24 @@ async fn dropping_before_the_first_update_ends_the_call() {
     ms(100).await;
     assert!(session.take_background_answers().is_empty());
     assert!(!session.cancel("c1"), "nothing runs");
+}
+
+// L24
+#[tokio::test(start_paused = true)]
+async fn call_dropped_with_an_unread_answer_is_not_open() {
+    let session = session().await;
+    // As many as may be open.
+    for _ in 0..64 {
+        let mut travelling = Box::pin(session.call(travel(5)));
+        assert!(poll!(&mut travelling).is_pending());
+        // Its first update is the answer, which nobody reads, and its second one follows.
+        ms(25).await;
+        drop(travelling);
+        ms(100).await;
+    }
+    assert!(session.take_background_answers().is_empty());
+    let answered = session.call(travel(2)).await;
+    assert_eq!(answered.data_json(), Some(r#""step 1""#), "{answered}");
 }
 
 // L24, R-B2
