@@ -82,6 +82,17 @@ impl ApprovalRequests {
         self.calls.lock().retain(|call| call.id != id);
     }
 
+    /// Takes out the waiter of a call on which someone decides now.
+    pub(crate) fn decide<'a>(&'a self, id: &'a str) -> Deciding<'a> {
+        Deciding {
+            requests: self,
+            id,
+            waiter: self.take_waiter(id),
+            approval: None,
+            response: None,
+        }
+    }
+
     /// Takes out the waiter of a call that no approval runs.
     pub(crate) fn take_waiter(&self, id: &str) -> Option<Waiter> {
         let mut waiters = self.waiters.lock();
@@ -90,17 +101,6 @@ impl ApprovalRequests {
             .is_some_and(|waiter| waiter.approval.is_none())
             .then(|| waiters.remove(id))
             .flatten()
-    }
-
-    /// Puts a waiter back, for a call that an approval runs now, or that waits on.
-    pub(crate) fn put_back(&self, id: &str, waiter: Option<Waiter>, approval: Option<&Arc<str>>) {
-        if let Some(waiter) = waiter {
-            let waiter = Waiter {
-                approval: approval.cloned(),
-                ..waiter
-            };
-            self.waiters.lock().entry(id.to_owned()).or_insert(waiter);
-        }
     }
 }
 
@@ -137,6 +137,34 @@ impl Waiter {
     pub(crate) fn answer(self, response: &ToolResponse) {
         // It fails if no task waits any more.
         let _ = self.answer.send(response.clone());
+    }
+}
+
+/// A decision on a call, which holds its waiter. Dropped, it answers the waiter, or puts it back if the call has no response.
+pub(crate) struct Deciding<'a> {
+    requests: &'a ApprovalRequests,
+    id: &'a str,
+    waiter: Option<Waiter>,
+    /// The approval that runs the call from now on.
+    pub(crate) approval: Option<Arc<str>>,
+    /// The response of a call that does not run.
+    pub(crate) response: Option<ToolResponse>,
+}
+
+impl Drop for Deciding<'_> {
+    fn drop(&mut self) {
+        let Some(waiter) = self.waiter.take() else {
+            return;
+        };
+        if let Some(response) = &self.response {
+            return waiter.answer(response);
+        }
+        let waiter = Waiter {
+            approval: self.approval.take(),
+            ..waiter
+        };
+        let mut waiters = self.requests.waiters.lock();
+        waiters.entry(self.id.to_owned()).or_insert(waiter);
     }
 }
 
@@ -189,5 +217,14 @@ mod tests {
             let response = outcome.now_or_never().expect("it is there");
             assert_eq!(response.expect("an answer").meta().tool(), "pay");
         }
+    }
+
+    #[test]
+    fn a_dropped_decision_leaves_the_tasks_that_wait() {
+        let requests = ApprovalRequests::default();
+        let outcome = requests.add(requested());
+        drop(requests.decide("approval-1"));
+        assert!(outcome.now_or_never().is_none(), "it waits on");
+        assert!(requests.take_waiter("approval-1").is_some());
     }
 }

@@ -1,11 +1,13 @@
 //! The binding of an approval: one call, once, of one principal.
 
 use crate::support::{Counter, asked, call, kind, message, open, renew, runtime, text, tools};
-use futures_util::future::{join, join_all};
+use futures_util::future::{join, join_all, pending};
 use serde_json::json;
 use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
 use tool_core::call::Confirmation;
-use tool_core::session::{MemoryStore, OpenError};
+use tool_core::session::{Hook, HookFuture, HookedCall, MemoryStore, OpenError};
 use tool_core::{
     ErrorKind, Mode, Policy, Runtime, Session, ToolContext, ToolResponse, tool, toolset,
 };
@@ -383,6 +385,27 @@ async fn the_response_reaches_the_tasks_that_wait_for_it() {
         }
     };
     assert!(tokio::join!(session.outcome(asked), given_up).0.is_none());
+}
+
+/// A hook that never ends its work.
+struct Endless;
+
+impl Hook for Endless {
+    fn after<'a>(&'a self, _: &'a HookedCall<'a>, _: &'a mut ToolResponse) -> HookFuture<'a, ()> {
+        Box::pin(pending())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_denial_is_the_outcome_of_its_call() {
+    let runtime = Runtime::builder(bank().0).hook(Endless).build();
+    let session = open(&runtime.expect("a runtime"), "s", Mode::Text).await;
+    let asked = confirmation(&session, 5).await;
+    let denying = timeout(Duration::from_millis(10), session.deny(&asked.token)).await;
+    assert!(denying.is_err(), "the hook is still at work");
+
+    let outcome = session.outcome(&asked).await.expect("it was denied");
+    assert_eq!(kind(&outcome), Some(ErrorKind::Denied));
 }
 
 #[tokio::test]

@@ -42,11 +42,11 @@ pub(crate) async fn deny(
         reasons,
         ..
     } = pending_call(session, token).await?;
-    let requests = &session.runtime.approvals;
-    let waiter = requests.take_waiter(&id);
+    let mut deciding = session.runtime.approvals.decide(&id);
     let consumed = session.record.consume(&id).await;
     if consumed.as_ref().is_ok_and(|consumed| *consumed) {
         let mut response = denied(&call_id, &tool);
+        deciding.response = Some(response.clone());
         let found = session.tools.find(&tool);
         let index = found.map(|(index, _)| index);
         without_tool::count_denial(session, index, &response, person, &reasons).await;
@@ -70,12 +70,10 @@ pub(crate) async fn deny(
         } else {
             without_tool::tell_hooks(session, &tool, &arguments, &response).await;
         }
-        if let Some(waiter) = waiter {
-            waiter.answer(&response);
-        }
+        deciding.response = Some(response.clone());
         return Ok(response);
     }
-    requests.put_back(&id, waiter, None);
+    drop(deciding);
     consumed.map_err(|error| store_down(session, &error))?;
     Ok(ToolResponse::refused(
         &ToolCall::new(call_id, tool, ""),
@@ -251,11 +249,11 @@ pub(crate) async fn redeem(call: &GovernedCall<'_>) -> Result<(), ToolError> {
     };
     let CallApproval { id, .. } = approval;
     // Taken first: a waiter that finds neither the call nor its own entry goes on waiting.
-    let requests = &call.session.runtime.approvals;
-    let waiter = requests.take_waiter(id);
+    let mut deciding = call.session.runtime.approvals.decide(id);
     let redeemed = granted::redeem(call, approval).await;
     let is_redeemed = matches!(redeemed, Ok(GrantVerdict::Granted));
-    requests.put_back(id, waiter, is_redeemed.then_some(id));
+    deciding.approval = is_redeemed.then(|| Arc::clone(id));
+    drop(deciding);
     match redeemed {
         Ok(GrantVerdict::Granted) => Ok(()),
         Ok(GrantVerdict::Full) => Err(granted::too_many(call.policy)),
