@@ -13,6 +13,9 @@ use tokio::sync::OnceCell;
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
+/// The line of the log after an error while an attempt was read.
+const NOT_READ: &str = "the attempt of the workflow could not be read";
+
 /// The line of the log after an attempt to put a workflow back.
 const NOT_PUT_BACK: &str = "the workflow could not be put back on its queue";
 
@@ -55,33 +58,42 @@ impl Retries {
         }))
     }
 
-    /// Puts a workflow back on its queue after a time. It has ended in this process.
-    pub(crate) fn again(&self, workflow: &str) {
+    /// Reads the attempt at a workflow that begins in this process now. Returns `None` if the workflow does not count as
+    /// running.
+    ///
+    /// It is read before the attempt can fail: afterwards, another worker may have begun a later one.
+    pub(crate) async fn attempt(&self, workflow: &str) -> Option<WorkflowRecord> {
+        let mut failures = 0;
+        loop {
+            match self.pending(workflow).await {
+                Ok(found) => return found,
+                Err(error) => tracing::warn!(%error, workflow, "{NOT_READ}"),
+            }
+            tokio::time::sleep(delay_after(failures)).await;
+            failures += 1;
+        }
+    }
+
+    /// Puts a workflow back on its queue after a time. The attempt has ended in this process.
+    pub(crate) fn again(&self, failed: WorkflowRecord) {
         let mut failures = self.0.failures.lock();
-        let failures = failures.entry(workflow.to_owned()).or_default();
+        let failures = failures.entry(failed.workflow_id.clone()).or_default();
         let delay = delay_after(*failures);
         *failures += 1;
         let retries = self.clone();
-        let workflow = workflow.to_owned();
-        tokio::spawn(async move { retries.run_again(&workflow, delay).await });
+        tokio::spawn(async move { retries.run_again(&failed, delay).await });
     }
 
     /// Puts a workflow back on its queue, unless its failed attempt is over: someone else has put it back meanwhile, or its
     /// answer was lost.
-    async fn run_again(&self, workflow: &str, delay: Duration) {
-        let failed = loop {
-            match self.pending(workflow).await {
-                Ok(Some(found)) => break found,
-                Ok(None) => return,
-                Err(error) => tracing::warn!(%error, workflow, "{NOT_PUT_BACK}"),
-            }
-            tokio::time::sleep(delay).await;
-        };
+    async fn run_again(&self, failed: &WorkflowRecord, delay: Duration) {
         loop {
             tokio::time::sleep(delay).await;
-            match self.put_back(&failed).await {
+            match self.put_back(failed).await {
                 Ok(()) => return,
-                Err(error) => tracing::warn!(%error, workflow, "{NOT_PUT_BACK}"),
+                Err(error) => {
+                    tracing::warn!(%error, workflow = failed.workflow_id, "{NOT_PUT_BACK}");
+                }
             }
         }
     }

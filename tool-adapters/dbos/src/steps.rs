@@ -19,7 +19,7 @@ pub(crate) const WAITING: &str = "waiting";
 /// Runs a function with the steps of a workflow. Call it in a workflow, on the task on which DBOS runs the workflow.
 ///
 /// If a step fails, nothing is recorded. The other steps that are running end first, and then the workflow is put back on its
-/// queue and runs again. The handle that `start` has returned ends with the first run; to wait for the last one, call
+/// queue and runs again, unless another worker has begun it meanwhile. The handle that `start` has returned ends with the first run; to wait for the last one, call
 /// [`retrieve_workflow`](dbos::DBOS::retrieve_workflow).
 ///
 /// ```
@@ -62,6 +62,7 @@ where
             operation: "run a function with steps".into(),
         });
     };
+    let attempt = retries.attempt(&workflow).await;
     let run = Arc::new(Run::default());
     let steps = Arc::new(DbosSteps {
         workflow: workflow.clone(),
@@ -73,7 +74,11 @@ where
     };
     let result = run.unless_cancelled(result);
     match &result {
-        Err(Error::Interrupted { .. } | Error::SystemDatabase(_)) => retries.again(&workflow),
+        Err(Error::Interrupted { .. } | Error::SystemDatabase(_)) => {
+            if let Some(attempt) = attempt {
+                retries.again(attempt);
+            }
+        }
         _ => retries.forget(&workflow),
     }
     result

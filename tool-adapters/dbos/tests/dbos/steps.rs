@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::time::timeout;
-use tool_adapters::dbos::sdk::{self as dbos, ClientConfig, Config, DBOS, EngineOnly};
+use tool_adapters::dbos::sdk::{self as dbos, Client, ClientConfig, Config, DBOS, EngineOnly};
 use tool_adapters::dbos::{Conversations, Retries, with_steps};
 use tool_core::ToolError;
 use tool_core::session::{Decision, DurableSteps};
@@ -216,5 +216,45 @@ async fn a_decision_on_a_conversation_at_rest_is_refused() {
         refused.to_string().contains("answers no message"),
         "{refused}"
     );
+    engine.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_later_attempt_is_not_taken_for_the_failed_one() {
+    let Some(config) = config() else { return };
+    let id = format!("{}/own", config.app_name);
+    let client = ClientConfig {
+        app_name: Some(config.app_name.clone()),
+        ..ClientConfig::new(&config.database_url)
+    };
+    let engine = DBOS::new(config);
+    let attempts = Arc::new(AtomicUsize::new(0));
+    let counter = Arc::clone(&attempts);
+    let workflow = id.clone();
+    let result = run(&engine, &id, move |steps| {
+        let client = client.clone();
+        let attempts = Arc::clone(&counter);
+        let workflow = workflow.clone();
+        async move {
+            if attempts.fetch_add(1, Ordering::SeqCst) > 0 {
+                // It is still running when the failed attempt would be put back.
+                tokio::time::sleep(Duration::from_millis(600)).await;
+                return Ok("answered".to_owned());
+            }
+            // Someone else puts the workflow back, and a later attempt begins.
+            let client = Client::connect(client).await.expect("it connects");
+            let resumed = client.resume::<String, EngineOnly>(&workflow).await;
+            resumed.expect("it is put back");
+            while attempts.load(Ordering::SeqCst) == 1 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+            let failing = async { Err(ToolError::transient("not yet")) };
+            let failed = steps.step("tell", Box::pin(failing)).await;
+            Ok(failed.unwrap_or_default())
+        }
+    });
+    assert_eq!(result.await.expect("a result"), "answered");
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(attempts.load(Ordering::SeqCst), 2);
     engine.shutdown().await;
 }
