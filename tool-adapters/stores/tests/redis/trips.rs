@@ -144,6 +144,24 @@ async fn a_large_conversation_is_loaded_in_parts() {
     assert_eq!(parts.await.len(), 1);
 }
 
+/// The server copies the messages of a read before the script knows their size.
+#[tokio::test]
+async fn a_load_reads_few_messages_at_a_time() {
+    let Some(redis) = Redis::on_server() else {
+        return;
+    };
+    let _alone = SCRIPTS.lock().await;
+    let store = redis.handle().await;
+    append(&store, &key("chat"), 0, &said_each(0..100)).await;
+    let mut ran = commands(&redis, async || {
+        load(&store, &key("chat")).await;
+    })
+    .await;
+    ran.retain(|command| command.contains("\"LRANGE\""));
+    assert!(ran.len() >= 13, "{ran:#?}");
+    assert!(ran.len() <= 20, "{ran:#?}");
+}
+
 #[tokio::test]
 async fn joining_takes_one_round_trip_and_opening_three() {
     let Some(redis) = Redis::on_server() else {

@@ -21,7 +21,7 @@ while at < last and bytes < most do
     texts[#texts + 1] = text
   end
   at = at + #found
-  -- Few at first, because they may be large.
-  step = math.min(2 * step, 100)
+  -- Few at a time, because all of them are copied before their size is known.
+  step = math.min(2 * step, 8)
 end
 return { head, texts }
