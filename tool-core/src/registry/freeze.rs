@@ -209,6 +209,7 @@ fn check(tool: &ToolDefinition) -> Vec<String> {
         problems.extend(check_compiled(tool));
     }
     problems.extend(schemas);
+    problems.extend(check_limits(tool));
     problems.extend(check_retries(tool));
     problems.extend(check_duplicates(tool));
     let mut messages = problems
@@ -221,6 +222,19 @@ fn check(tool: &ToolDefinition) -> Vec<String> {
         messages.extend(check_raw_name(tool.name()));
     }
     messages
+}
+
+/// Refuses limits under which no call can run.
+fn check_limits(tool: &ToolDefinition) -> Vec<String> {
+    let limits = [
+        ("timeout", tool.timeout().is_some_and(|time| time.is_zero())),
+        ("max_calls", tool.max_calls() == Some(0)),
+    ];
+    let zero = limits.into_iter().filter(|(_, is_zero)| *is_zero);
+    zero.map(|(option, _)| {
+        format!("a `{option}` of 0 would refuse every call; set a larger one, or remove it for no limit of its own")
+    })
+    .collect()
 }
 
 /// Refuses retries of a tool whose calls may have further effects when they are repeated.

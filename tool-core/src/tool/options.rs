@@ -261,7 +261,8 @@ macro_rules! for_each_option {
 
             /// Returns the maximum duration of a call, where it is set.
             get timeout: Option<Duration> = None;
-            /// Sets the maximum duration of a call. A session enforces it.
+            /// Sets the maximum duration of a call. A session enforces it. A context with a tool whose
+            /// duration is 0 does not build.
             set(timeout: Duration) => Some(timeout);
 
             /// Returns the treatment of a call while another call of the tool runs.
@@ -283,7 +284,8 @@ macro_rules! for_each_option {
 
             /// Returns the maximum number of calls in a turn, where it is set.
             get max_calls: Option<u32> = None;
-            /// Sets the maximum number of calls in a turn.
+            /// Sets the maximum number of calls in a turn. A context with a tool whose number is 0 does
+            /// not build.
             set(calls: u32) => Some(calls);
 
             /// Returns the number of times that a session starts a call again which has failed in

@@ -2,9 +2,12 @@
 
 use crate::support::{Counter, asked, call, kind, message, open, runtime, text, tools, voice};
 use futures_util::future::join_all;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::Duration;
-use tool_core::{Category, ErrorKind, Mode, Policy, Session, ToolContext, ToolResponse, toolset};
+use tool_core::{
+    Category, ErrorKind, FunctionTool, Mode, Policy, RawTool, RunContext, Session, ToolContext,
+    ToolResponse, toolset,
+};
 
 struct Desk(Counter);
 
@@ -265,4 +268,23 @@ async fn calls_of_one_step_share_the_budget() {
         ),
         (3, 3)
     );
+}
+
+#[test]
+fn limits_of_a_tool_that_let_no_call_run_do_not_build() {
+    let declared = RawTool {
+        name: "pay".into(),
+        description: "Pay.".into(),
+        parameters: json!({"type": "object"}),
+    };
+    let pay = FunctionTool::raw(declared, async |_: Value, _: &RunContext| Ok(json!(1)));
+    let built = ToolContext::builder().with(pay.timeout(Duration::ZERO).max_calls(0));
+    let errors = built.build().expect_err("no call could run");
+    let messages: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
+    let expected = ["timeout", "max_calls"].map(|option| {
+        format!(
+            "tool `pay`: a `{option}` of 0 would refuse every call; set a larger one, or remove it for no limit of its own"
+        )
+    });
+    assert_eq!(messages, expected);
 }
