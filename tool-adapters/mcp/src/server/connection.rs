@@ -25,7 +25,6 @@ use crate::server::tasks::{BegunTask, Tasks, task_tool};
 use crate::server::unclaimed::AwaitedCall;
 use crate::server::{changes, confirm, passed_on, prompts, resources, skills, tools};
 use axum::http::request::Parts;
-use futures_util::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CancelTaskParams, ClientCapabilities,
     CompleteRequestParams, CompleteResult, CreateTaskResult, DiscoverResult, ErrorCode,
@@ -50,7 +49,7 @@ use tool_core::call::HostHandlers;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::text::hex;
 use tool_core::trace::{self, DistributedContext};
-use tool_core::{CancellationToken, Session};
+use tool_core::{CancellationToken, Session, ToolResponse};
 
 /// Does the work of a request, unless the client cancels it.
 async fn until_cancelled<T>(
@@ -205,6 +204,7 @@ impl Connection {
         Wanted {
             progress: meta.get_progress_token(),
             log,
+            may_change: is_stateless,
         }
     }
 
@@ -401,7 +401,11 @@ impl Connection {
         if let Some(resumed) = self.parked.resume(&mut repeated, |call: &OngoingCall| {
             call.running.is_of(&client)
         }) {
-            return Ok(resumed?.map_break(CallToolResponse::from));
+            let resumed = resumed?;
+            if let ControlFlow::Continue(call) = &resumed {
+                call.set_wanted(self.wanted(&context.meta, is_stateless(context)));
+            }
+            return Ok(resumed.map_break(CallToolResponse::from));
         }
         let session = client.get(context).await?;
         let unclaimed = client.claim(Some(repeated.alias()), || repeated.digest.clone());
@@ -554,23 +558,12 @@ impl Connection {
         let mut has_begun_again = false;
         let mut is_approved = false;
         loop {
-            let step = if let Some(place) = call.task_place.take() {
-                match call.run(context).now_or_never() {
-                    Some(step) => {
-                        call.task_place = Some(place);
-                        step
-                    }
-                    None => match self.begin_task(&call, place).await {
-                        Ok(task) => return Ok(self.run_task(task, call)),
-                        // The call has begun, so it is answered when it is done.
-                        Err(error) => {
-                            tracing::warn!(%error, "a call does not become a task");
-                            call.run(context).await
-                        }
-                    },
-                }
-            } else {
-                call.run(context).await
+            let step = match call.task_place.take() {
+                Some(place) => match self.step_or_task(&mut call, place, context).await {
+                    ControlFlow::Continue(step) => step,
+                    ControlFlow::Break(task) => return Ok(self.run_task(task, call)),
+                },
+                None => call.run(context).await,
             };
             let response = match step {
                 // Nothing was done, so the call is made once more in a session that the store
@@ -614,6 +607,33 @@ impl Connection {
                 ControlFlow::Break(answer) => return Ok(answer),
             };
             is_approved = true;
+        }
+    }
+
+    /// Runs a call that becomes a task as soon as it waits. Returns its next step, or the task.
+    async fn step_or_task(
+        &self,
+        call: &mut OngoingCall,
+        place: TaskPlace,
+        context: &ServerContext,
+    ) -> ControlFlow<BegunTask, Step<ToolResponse>> {
+        let step = call.step_at_once(context);
+        // A task has no notifications, so these are sent before it begins.
+        call.forward_rest(&context.peer).await;
+        if let Some(step) = step {
+            call.task_place = Some(place);
+            return ControlFlow::Continue(step);
+        }
+        match self.begin_task(call, place).await {
+            Ok(task) => {
+                call.set_wanted(Wanted::default());
+                ControlFlow::Break(task)
+            }
+            // The call has begun, so it is answered when it is done.
+            Err(error) => {
+                tracing::warn!(%error, "a call does not become a task");
+                ControlFlow::Continue(call.run(context).await)
+            }
         }
     }
 

@@ -6,10 +6,13 @@
 )]
 
 use crate::mailbox::Mailbox;
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
-    LoggingLevel, LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken,
+    LoggingLevel, LoggingMessageNotification, LoggingMessageNotificationParam,
+    ProgressNotification, ProgressNotificationParam, ProgressToken, ServerNotification,
 };
 use rmcp::service::Peer;
 use std::future::poll_fn;
@@ -71,146 +74,188 @@ pub(crate) struct Wanted {
     pub(crate) progress: Option<ProgressToken>,
     /// The least level of log messages.
     pub(crate) log: Option<LogLevel>,
+    /// True if the client may repeat the request, with another token.
+    pub(crate) may_change: bool,
 }
 
-impl Wanted {
-    /// Returns true if the client asks for no notifications.
-    pub(crate) fn is_nothing(&self) -> bool {
-        self.progress.is_none() && self.log.is_none()
-    }
-}
-
-/// Takes the notifications of a call, for its forwarder. Clones are cheap.
+/// Takes the notifications of a call, for its forwarder.
 pub(crate) struct Notifier {
-    mailbox: Arc<Mutex<Mailbox<Notification>>>,
-    progress: bool,
-    log: Option<LogLevel>,
+    reports: Arc<Mutex<Reports>>,
+    hears_progress: bool,
+    hears_log: bool,
 }
 
 /// The characters of a message about progress. The streams of a session keep some, for clients that
 /// lose their connection.
 const MAX_MESSAGE: usize = 16 << 10;
 
+/// The number of notifications that may wait. Further ones are dropped, so that the tool is not
+/// held up.
+const CAPACITY: usize = 256;
+
 enum Notification {
     Progress(ProgressUpdate),
     Log(Box<LogMessage>),
 }
 
+/// What a call reports that its client asks for.
+#[derive(Default)]
+struct Reports {
+    wanted: Wanted,
+    /// The notifications that wait for the client.
+    mailbox: Mailbox<Notification>,
+}
+
+impl Reports {
+    fn add_progress(&mut self, update: &ProgressUpdate) {
+        if self.wanted.progress.is_none() {
+            return;
+        }
+        let mut update = update.clone();
+        if update.message.len() > MAX_MESSAGE {
+            update.message = truncate(&update.message, MAX_MESSAGE);
+        }
+        self.mailbox.push(Notification::Progress(update), CAPACITY);
+    }
+
+    fn add_log(&mut self, message: &LogMessage) {
+        if self.takes(message) {
+            let message = Box::new(message.clone());
+            self.mailbox.push(Notification::Log(message), CAPACITY);
+        }
+    }
+
+    fn takes(&self, message: &LogMessage) -> bool {
+        self.wanted.log.is_some_and(|least| message.level >= least)
+    }
+}
+
 impl Notifier {
     /// Makes a call report what its client asks for.
     pub(crate) fn listen(self, mut call: ToolCall) -> ToolCall {
-        if self.progress {
-            let mailbox = Arc::clone(&self.mailbox);
-            call = call.on_update(move |update| {
-                let mut update = update.clone();
-                if update.message.len() > MAX_MESSAGE {
-                    update.message = truncate(&update.message, MAX_MESSAGE);
-                }
-                mailbox
-                    .lock()
-                    .push(Notification::Progress(update), CAPACITY);
-            });
+        if self.hears_progress {
+            let reports = Arc::clone(&self.reports);
+            call = call.on_update(move |update| reports.lock().add_progress(update));
         }
-        let Some(least) = self.log else { return call };
-        let mailbox = self.mailbox;
-        call.on_log(move |message| {
-            if message.level >= least {
-                mailbox
-                    .lock()
-                    .push(Notification::Log(Box::new(message.clone())), CAPACITY);
-            }
-        })
-    }
-}
-
-/// The number of notifications that may wait. Further ones are dropped, so that the tool is not
-/// held up.
-const CAPACITY: usize = 256;
-
-/// The notifications about a call that wait for its client.
-pub(crate) struct Notices {
-    token: Option<ProgressToken>,
-    mailbox: Arc<Mutex<Mailbox<Notification>>>,
-}
-
-impl Notices {
-    pub(crate) fn new(wanted: Wanted) -> Option<(Notifier, Self)> {
-        if wanted.is_nothing() {
-            return None;
+        if self.hears_log {
+            let reports = self.reports;
+            call = call.on_log(move |message| reports.lock().add_log(message));
         }
-        let mailbox = Arc::<Mutex<_>>::default();
-        let notifier = Notifier {
-            mailbox: Arc::clone(&mailbox),
-            progress: wanted.progress.is_some(),
-            log: wanted.log,
-        };
-        Some((
-            notifier,
-            Self {
-                token: wanted.progress,
-                mailbox,
-            },
-        ))
-    }
-
-    /// Waits for a notification. Never returns once the call has ended.
-    pub(crate) async fn arrived(&self) {
-        poll_fn(|cx| self.mailbox.lock().poll_arrived(cx)).await;
+        call
     }
 }
 
 /// Sends the updates of a call as `notifications/progress`, and its log messages as
 /// `notifications/message`.
 pub(crate) struct Forwarder {
-    notices: Notices,
-    peer: Peer<RoleServer>,
+    reports: Arc<Mutex<Reports>>,
+    /// The notification that is being sent. It is kept here, so that nothing overtakes it if the
+    /// future that waits for it is dropped.
+    sending: Option<BoxFuture<'static, ()>>,
+    /// The last value of the progress.
     last: f64,
 }
 
 impl Forwarder {
-    pub(crate) fn new(notices: Notices, peer: &Peer<RoleServer>) -> Self {
-        Self {
-            notices,
-            peer: peer.clone(),
-            last: -1.0,
+    /// Returns the forwarder of a call. Returns `None` if its client asks for no notifications, and
+    /// cannot later.
+    pub(crate) fn new(wanted: Wanted) -> Option<(Notifier, Self)> {
+        let hears_progress = wanted.may_change || wanted.progress.is_some();
+        // A listener of the call takes the log from the one of its session.
+        let hears_log = wanted.log.is_some();
+        if !hears_progress && !hears_log {
+            return None;
         }
+        let reports = Reports {
+            wanted,
+            mailbox: Mailbox::default(),
+        };
+        let reports = Arc::new(Mutex::new(reports));
+        let notifier = Notifier {
+            reports: Arc::clone(&reports),
+            hears_progress,
+            hears_log,
+        };
+        let forwarder = Self {
+            reports,
+            sending: None,
+            last: -1.0,
+        };
+        Some((notifier, forwarder))
     }
 
-    /// Waits for the next notification and sends it. Never returns once the call has ended.
-    pub(crate) async fn forward_next(&mut self) {
-        let notification = poll_fn(|cx| self.notices.mailbox.lock().poll_next(cx)).await;
-        self.send(notification).await;
+    /// Sets what the client asks for from now on.
+    pub(crate) fn set_wanted(&self, wanted: Wanted) {
+        self.reports.lock().wanted = wanted;
     }
 
-    pub(crate) async fn forward_rest(&mut self) {
+    /// Waits for a notification. Never returns once the call has ended.
+    pub(crate) fn arrived(&self) -> impl Future<Output = ()> + Send + use<> {
+        let reports = Arc::clone(&self.reports);
+        poll_fn(move |cx| reports.lock().mailbox.poll_arrived(cx))
+    }
+
+    /// Waits for the next notification and sends it. Never returns once the call has ended. Loses
+    /// nothing if it is dropped.
+    pub(crate) async fn forward_next(&mut self, peer: &Peer<RoleServer>) {
+        if self.sending.is_none() {
+            let notification = poll_fn(|cx| self.reports.lock().mailbox.poll_next(cx)).await;
+            self.sending = self.begin_sending(notification, peer);
+        }
+        self.end_sending().await;
+    }
+
+    /// Sends the notifications that wait.
+    pub(crate) async fn forward_rest(&mut self, peer: &Peer<RoleServer>) {
+        self.end_sending().await;
         while let Some(notification) = self.next_at_once() {
-            self.send(notification).await;
+            self.sending = self.begin_sending(notification, peer);
+            self.end_sending().await;
         }
     }
 
     fn next_at_once(&self) -> Option<Notification> {
-        self.notices.mailbox.lock().pop()
+        self.reports.lock().mailbox.pop()
     }
 
-    async fn send(&mut self, notification: Notification) {
-        let sent = match notification {
-            Notification::Progress(update) => self.send_progress(update).await,
-            Notification::Log(message) => {
-                let mut params =
-                    LoggingMessageNotificationParam::new(sent(message.level), message.data);
-                params.logger = Some(message.logger).filter(|logger| !logger.is_empty());
-                self.peer.notify_logging_message(params).await
+    /// Begins to send a notification, if the client still asks for it.
+    fn begin_sending(
+        &mut self,
+        notification: Notification,
+        peer: &Peer<RoleServer>,
+    ) -> Option<BoxFuture<'static, ()>> {
+        let notification = match notification {
+            Notification::Progress(update) => self.progress(update)?,
+            Notification::Log(message) => self.log(*message)?,
+        };
+        let peer = peer.clone();
+        let sending = async move {
+            if let Err(error) = peer.send_notification(notification).await {
+                tracing::debug!(%error, "failed to send a notification");
             }
         };
-        if let Err(error) = sent {
-            tracing::debug!(%error, "failed to send a notification");
+        Some(sending.boxed())
+    }
+
+    async fn end_sending(&mut self) {
+        if let Some(sending) = &mut self.sending {
+            sending.await;
+            self.sending = None;
         }
     }
 
-    async fn send_progress(&mut self, update: ProgressUpdate) -> Result<(), rmcp::ServiceError> {
-        let Some(token) = self.notices.token.clone() else {
-            return Ok(());
-        };
+    fn log(&self, message: LogMessage) -> Option<ServerNotification> {
+        if !self.reports.lock().takes(&message) {
+            return None;
+        }
+        let mut params = LoggingMessageNotificationParam::new(sent(message.level), message.data);
+        params.logger = Some(message.logger).filter(|logger| !logger.is_empty());
+        let notification = LoggingMessageNotification::new(params);
+        Some(ServerNotification::LoggingMessageNotification(notification))
+    }
+
+    fn progress(&mut self, update: ProgressUpdate) -> Option<ServerNotification> {
+        let token = self.reports.lock().wanted.progress.clone()?;
         // As the tool counts, or in percent.
         let (done, total) = match (update.counted, update.fraction) {
             (Some(counted), _) => (counted.done, counted.total),
@@ -227,6 +272,64 @@ impl Forwarder {
         let mut params = ProgressNotificationParam::new(token, self.last);
         params.message = Some(update.message).filter(|message| !message.is_empty());
         params.total = total.filter(|total| total.is_finite());
-        self.peer.notify_progress(params).await
+        let notification = ProgressNotification::new(params);
+        Some(ServerNotification::ProgressNotification(notification))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::model::{ClientJsonRpcMessage, NumberOrString, ServerJsonRpcMessage};
+    use rmcp::service::serve_directly;
+    use rmcp::transport::Transport;
+    use std::convert::Infallible;
+    use std::future::{pending, ready};
+
+    struct Idle;
+
+    impl rmcp::ServerHandler for Idle {}
+
+    /// A client that takes each message, and sends none.
+    struct SilentClient;
+
+    impl Transport<RoleServer> for SilentClient {
+        type Error = Infallible;
+
+        fn send(
+            &mut self,
+            _: ServerJsonRpcMessage,
+        ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+            ready(Ok(()))
+        }
+
+        async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+            pending().await
+        }
+
+        async fn close(&mut self) -> Result<(), Infallible> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_overtakes_a_notification_on_its_way() {
+        let service = serve_directly(Idle, SilentClient, None);
+        let wanted = Wanted {
+            progress: Some(ProgressToken(NumberOrString::Number(1))),
+            ..Wanted::default()
+        };
+        let (notifier, mut forwarder) = Forwarder::new(wanted).expect("a forwarder");
+        let update = serde_json::json!({"message": "half way", "fraction": 0.5});
+        let update = serde_json::from_value(update).expect("an update");
+        notifier.reports.lock().add_progress(&update);
+
+        // The response of a call drops this future.
+        let sent = forwarder.forward_next(service.peer()).now_or_never();
+        assert_eq!(sent, None, "it is on its way");
+        let rest = forwarder.forward_rest(service.peer()).now_or_never();
+        assert_eq!(rest, None, "it is waited for");
+        forwarder.forward_rest(service.peer()).await;
+        assert!(forwarder.sending.is_none());
     }
 }

@@ -4,10 +4,11 @@
 use crate::server::asking::{Asking, Step};
 use crate::server::client_requests::Capabilities;
 use crate::server::confirm::{self, ApprovedCall};
-use crate::server::forwarder::{Forwarder, Notices, Wanted};
+use crate::server::forwarder::{Forwarder, Wanted};
 use crate::server::session::{ClientSession, McpResult, RunningCall, ServerContext, http_parts};
 use crate::server::task_records::TaskPlace;
 use crate::server::tools::{self, CompletedCall};
+use futures_util::FutureExt;
 use futures_util::future::OptionFuture;
 use parking_lot::Mutex;
 use rmcp::model::{CallToolRequestParams, InputResponses};
@@ -28,8 +29,8 @@ pub(crate) struct OngoingCall {
     /// The tool's name in the session.
     pub(crate) tool: String,
     pub(crate) asking: Asking<ToolResponse>,
-    /// The notifications that the client asks for, until they are forwarded.
-    notices: Option<Notices>,
+    /// The way of the notifications that the client asks for.
+    forwarder: Option<Forwarder>,
     cancellation: CancellationToken,
     /// The place of the task that the call becomes as soon as its tool waits. `None` if it does not
     /// become one.
@@ -90,7 +91,7 @@ impl OngoingCall {
             .as_ref()
             .map(serde_json::to_string)
             .and_then(Result::ok);
-        let (notifier, notices) = Notices::new(wanted).unzip();
+        let (notifier, forwarder) = Forwarder::new(wanted).unzip();
         let mut call = ToolCall::new(
             running.id(),
             &tool,
@@ -113,7 +114,7 @@ impl OngoingCall {
             session,
             tool,
             asking,
-            notices,
+            forwarder,
             cancellation,
             task_place: None,
         }
@@ -133,7 +134,7 @@ impl OngoingCall {
         } = approved;
         let cancellation = CancellationToken::new();
         let cancelled = cancellation.clone();
-        let (notifier, notices) = Notices::new(wanted).unzip();
+        let (notifier, forwarder) = Forwarder::new(wanted).unzip();
         let caller = session.clone();
         let early = may_ask.then(InputResponses::default);
         let asking = Asking::new(early, |handlers| async move {
@@ -159,14 +160,14 @@ impl OngoingCall {
             session,
             tool,
             asking,
-            notices,
+            forwarder,
             cancellation,
             task_place: None,
         }
     }
 
     /// Makes the call of a task that the client's user has approved. The client has these
-    /// capabilities.
+    /// capabilities. Tasks have no notifications about progress, and none of the log.
     pub(crate) fn with_approval(&self, approved: ApprovedCall, client: Capabilities) -> Self {
         let running = self.client_session().count_begun();
         let begun = (running, self.session.clone());
@@ -178,7 +179,7 @@ impl OngoingCall {
     /// Waits for the response, for a time at most. Returns `None` if something has to reach the
     /// client before it.
     pub(crate) async fn response_alone(&mut self, limit: Duration) -> Option<ToolResponse> {
-        let noticed = OptionFuture::from(self.notices.as_ref().map(Notices::arrived));
+        let noticed = OptionFuture::from(self.forwarder.as_ref().map(Forwarder::arrived));
         tokio::select! {
             biased;
             response = self.asking.response_alone() => response,
@@ -207,30 +208,52 @@ impl OngoingCall {
         }
     }
 
+    /// Returns the next step if the call reaches it without waiting.
+    pub(crate) fn step_at_once(&mut self, context: &ServerContext) -> Option<Step<ToolResponse>> {
+        self.asking.set_route(context);
+        if context.ct.is_cancelled() {
+            self.cancel();
+        }
+        self.asking.step().now_or_never()
+    }
+
+    /// Sends the notifications that wait for the client.
+    pub(crate) async fn forward_rest(&mut self, peer: &Peer<RoleServer>) {
+        if let Some(forwarder) = &mut self.forwarder {
+            forwarder.forward_rest(peer).await;
+        }
+    }
+
+    /// Sets the notifications that the client asks for from now on.
+    pub(crate) fn set_wanted(&self, wanted: Wanted) {
+        if let Some(forwarder) = &self.forwarder {
+            forwarder.set_wanted(wanted);
+        }
+    }
+
+    /// Runs the call to its next step, which is lost if this future is dropped before it returns.
     async fn run_for(
         &mut self,
         peer: &Peer<RoleServer>,
         cancelled: impl Future<Output = ()>,
     ) -> Step<ToolResponse> {
-        let mut forwarder = self
-            .notices
-            .take()
-            .map(|notices| Forwarder::new(notices, peer));
         let mut cancelled = pin!(cancelled);
         let mut is_cancelled = false;
         let step = loop {
-            let notified = OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_next));
+            let forwarder = self.forwarder.as_mut();
+            let notified = forwarder.map(|forwarder| forwarder.forward_next(peer));
+            let notified = OptionFuture::from(notified);
             tokio::select! {
                 biased;
                 () = &mut cancelled, if !is_cancelled => {
                     is_cancelled = true;
-                    self.cancel();
+                    self.cancellation.cancel();
                 }
                 step = self.asking.step() => break step,
                 Some(()) = notified => {}
             }
         };
-        OptionFuture::from(forwarder.as_mut().map(Forwarder::forward_rest)).await;
+        self.forward_rest(peer).await;
         step
     }
 

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
 use tool_adapters::mcp::Server;
+use tool_core::call::LogLevel;
 use tool_core::{
     Policy, RunContext, Runtime, ToolContext, ToolError, prompt, resource, tool, tool_type,
 };
@@ -62,6 +63,15 @@ async fn book_apart(ctx: &RunContext, flight: String) -> Result<String, ToolErro
     Ok(format!("{} {:?}", seat.row, seat.side))
 }
 
+/// Book a seat, and report it.
+#[tool(timeout = "60s")]
+async fn book_reported(ctx: &RunContext) -> Result<String, ToolError> {
+    let seat = ctx.ask::<Seat>("Which seat?").await?.required()?;
+    ctx.update(format!("{} {:?} is free", seat.row, seat.side));
+    ctx.log(LogLevel::Info, "seats", "one is taken");
+    Ok("booked".to_owned())
+}
+
 /// Book by another tool.
 #[tool(timeout = "60s")]
 async fn book_nested(ctx: &RunContext) -> Result<String, ToolError> {
@@ -97,6 +107,7 @@ fn server_with(policy: Policy) -> Server {
         .with(book_approved)
         .with(book_apart)
         .with(book_nested)
+        .with(book_reported)
         .with_prompt(write)
         .with_resource(seat);
     let tools = builder.build().expect("sound tools");
@@ -299,6 +310,46 @@ async fn newest_revision_repeats_the_call_with_the_answer() {
             .await;
         assert_eq!(text(&answer), format!("LH {row}: {row} Window"));
     }
+}
+
+/// Returns the notification about a repeated call of `book_reported`, and its answer. Both its
+/// requests ask for what their metadata name.
+async fn report_of_repeated(metadata: [Value; 2]) -> [Value; 2] {
+    let mut line = LineClient::connect(&server());
+    let call = |more: &Value, asked_for: &Value| {
+        let mut call = newest(1, &json!({}), more);
+        call["params"]["name"] = json!("book_reported");
+        let meta = call["params"]["_meta"].as_object_mut().expect("metadata");
+        meta.extend(asked_for.as_object().cloned().unwrap_or_default());
+        call
+    };
+    let [first, repeat] = metadata;
+    line.send(&call(&json!({}), &first)).await;
+    let asked = line.receive().await;
+    line.send(&call(&repeated(&asked, 7), &repeat)).await;
+    [line.receive().await, line.receive().await]
+}
+
+// R-Q7
+#[tokio::test]
+async fn repeated_call_reports_its_progress() {
+    let earlier = json!({"progressToken": "earlier"});
+    for first in [json!({}), earlier] {
+        let later = json!({"progressToken": "later"});
+        let [told, answer] = report_of_repeated([first, later]).await;
+        assert_eq!(told["params"]["progressToken"], "later", "{told}");
+        assert_eq!(told["params"]["message"], "7 Window is free");
+        assert_eq!(text(&answer), "booked");
+    }
+}
+
+// R-Q9
+#[tokio::test]
+async fn repeated_call_writes_its_log() {
+    let level = json!({"io.modelcontextprotocol/logLevel": "info"});
+    let [told, answer] = report_of_repeated([level.clone(), level]).await;
+    assert_eq!(told["params"]["data"], "one is taken", "{told}");
+    assert_eq!(text(&answer), "booked");
 }
 
 /// Returns a text of a result.

@@ -51,6 +51,13 @@ async fn pay(milliseconds: u64) -> &'static str {
     "paid"
 }
 
+/// Report in the middle of the work.
+#[tool(timeout = "60s")]
+async fn report_later(ctx: &RunContext) {
+    sleep(Duration::from_millis(1)).await;
+    ctx.update("half way");
+}
+
 /// Ask in the middle of the work.
 #[tool(timeout = "60s")]
 async fn ask_later(ctx: &RunContext) -> Result<bool, ToolError> {
@@ -161,6 +168,7 @@ fn builder() -> RuntimeBuilder {
         .with(work)
         .with(look_up)
         .with(pay)
+        .with(report_later)
         .with(ask_later)
         .with(erase)
         .with(burn)
@@ -215,19 +223,29 @@ impl Replica {
     }
 
     /// Makes a request of revision 2026-07-28 with tasks, and returns the answer.
-    async fn request(&self, method: &str, name: &str, mut params: Value) -> Value {
+    async fn request(&self, method: &str, name: &str, params: Value) -> Value {
+        let text = self.events(method, name, params).await;
+        let mut events = text.lines().filter_map(|line| line.strip_prefix("data: "));
+        let data = events.rfind(|data| !data.is_empty());
+        serde_json::from_str(data.unwrap_or(&text)).expect("JSON")
+    }
+
+    /// Makes a request, and returns the text of its answer, which may be events. A token for its
+    /// progress may be among the parameters.
+    async fn events(&self, method: &str, name: &str, mut params: Value) -> String {
         let extensions = json!({"io.modelcontextprotocol/tasks": {}});
-        params["_meta"] = stateless(&json!({"elicitation": {}, "extensions": extensions}));
+        let mut meta = stateless(&json!({"elicitation": {}, "extensions": extensions}));
+        if let Some(token) = params.get("progressToken") {
+            meta["progressToken"] = token.clone();
+        }
+        params["_meta"] = meta;
         let client = self
             .client
             .with("mcp-protocol-version", "2026-07-28")
             .with("mcp-method", method)
             .with("mcp-name", name);
         let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-        let text = client.post(&message).await.text().await.expect("a text");
-        let mut events = text.lines().filter_map(|line| line.strip_prefix("data: "));
-        let data = events.rfind(|data| !data.is_empty());
-        serde_json::from_str(data.unwrap_or(&text)).expect("JSON")
+        client.post(&message).await.text().await.expect("a text")
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> Value {
@@ -703,6 +721,15 @@ async fn call_without_a_record_is_answered_when_it_is_done() {
     let replica = faulty_replica(&place, &bench, Fault::NoRuns).await;
     let answer = replica.call("pay", json!({"milliseconds": 100})).await;
     assert_eq!(answer["result"]["content"][0]["text"], "paid", "{answer}");
+}
+
+#[tokio::test]
+async fn call_without_a_record_reports_its_progress() {
+    let place = Place::sqlite();
+    let replica = faulty_replica(&place, &Arc::default(), Fault::NoRuns).await;
+    let params = json!({"name": "report_later", "arguments": {}, "progressToken": "p"});
+    let text = replica.events("tools/call", "report_later", params).await;
+    assert!(text.contains("half way"), "{text}");
 }
 
 #[tokio::test]

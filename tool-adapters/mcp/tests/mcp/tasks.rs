@@ -54,6 +54,13 @@ async fn report(ctx: &RunContext) {
     std::future::pending::<()>().await;
 }
 
+/// Report, and answer at once.
+#[tool]
+async fn quick_report(ctx: &RunContext) -> &'static str {
+    ctx.update("half way");
+    "done"
+}
+
 /// Answer at once.
 #[tool]
 async fn quick() -> &'static str {
@@ -73,7 +80,8 @@ fn server() -> (Server, Arc<Notify>) {
         .with(work)
         .with(ask_later)
         .with(ask_first)
-        .with(quick);
+        .with(quick)
+        .with(quick_report);
     let tools = tools.with(work_approved).with(report).build();
     let runtime = Runtime::builder(tools.expect("sound tools"))
         .policy(Server::policy())
@@ -162,6 +170,21 @@ async fn call_that_waits_becomes_a_task_with_its_result() {
         call(&mut line, "quick", json!({})).await["result"]["content"][0]["text"],
         "done"
     );
+}
+
+#[tokio::test]
+async fn call_that_reports_and_returns_becomes_no_task() {
+    let (server, _) = server();
+    let mut line = LineClient::connect(&server);
+    let mut meta = stateless(&with_tasks());
+    meta["progressToken"] = json!("p");
+    let params = json!({"name": "quick_report", "arguments": {}, "_meta": meta});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    line.send(&call).await;
+    let told = line.receive().await;
+    assert_eq!(told["params"]["message"], "half way", "{told}");
+    let answer = line.receive().await;
+    assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
 }
 
 #[tokio::test]
