@@ -6,7 +6,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use rmcp::model::{
-    NotificationNoParam, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
+    GetMeta, NotificationNoParam, ResourceUpdatedNotification, ResourceUpdatedNotificationParam,
     ServerNotification, SubscriptionFilter,
 };
 use rmcp::service::{Peer, RequestContext, SubscriptionContext};
@@ -425,18 +425,21 @@ pub(crate) async fn listen(
     stream: &SubscriptionContext,
     ended: &CancellationToken,
 ) {
-    let send = |notification| {
-        stream
-            .sink()
-            .send(notification)
-            .map(|sent| sent.is_ok())
-            .boxed()
-    };
+    let send = |notification| send_on(stream, notification).boxed();
     tokio::select! {
         () = follow(received, stream.accepted(), subscriptions, send) => {}
         () = stream.cancelled() => {}
         () = ended.cancelled() => {}
     }
+}
+
+/// Sends a notification on a stream. Returns false if the client is gone. rmcp's own way refuses the
+/// part of a resource, whose URI the filter of the stream does not have.
+async fn send_on(stream: &SubscriptionContext, mut notification: ServerNotification) -> bool {
+    let request = stream.request_context();
+    let meta = notification.get_meta_mut();
+    meta.set_subscription_id(request.id.clone());
+    request.peer.send_notification(notification).await.is_ok()
 }
 
 #[cfg(test)]

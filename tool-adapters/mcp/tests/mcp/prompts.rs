@@ -631,6 +631,43 @@ async fn stream_of_changes_carries_changed_tools() {
 }
 
 #[tokio::test]
+async fn stream_of_changes_carries_parts_of_resources() {
+    let server = letters();
+    let mut client = LineClient::connect(&server);
+    let changes = server.changes();
+    listen(
+        &mut client,
+        1,
+        json!({"resourceSubscriptions": ["letters://book"]}),
+    )
+    .await;
+    // The stream is open once it has been acknowledged, and listens a moment later.
+    let changed = async {
+        loop {
+            changes.part_updated("letters://book", "letters://book/1");
+            tokio::task::yield_now().await;
+        }
+    };
+    let two_parts = async {
+        let mut parts = 0;
+        while parts < 2 {
+            let received = client.receive().await;
+            let params = &received["params"];
+            assert_eq!(
+                params["_meta"]["io.modelcontextprotocol/subscriptionId"], 1,
+                "{received}"
+            );
+            // A client that was too slow is told of the resource.
+            parts += i32::from(params["uri"] == "letters://book/1");
+        }
+    };
+    tokio::select! {
+        () = two_parts => {}
+        () = changed => unreachable!("it changes for ever"),
+    }
+}
+
+#[tokio::test]
 async fn streams_of_a_client_are_bounded() {
     let mut client = LineClient::connect(&letters());
     for id in 0..8 {
