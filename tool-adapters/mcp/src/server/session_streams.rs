@@ -29,6 +29,10 @@ const MAX_KEPT: usize = 1 << 20;
 /// request.
 const MAX_IDLE_STREAMS: usize = 32;
 
+/// The id of the first event of a stream beside the session's own. A client that has lost such a
+/// stream requests it again with this id, and so does not take the session's own from another.
+const BESIDE: &str = "beside";
+
 /// The time after which a client that has lost a stream should request it again.
 const RETRY: Duration = Duration::from_secs(3);
 
@@ -80,8 +84,11 @@ impl SessionStreams {
                     return;
                 };
                 let place = match reserved.take() {
-                    // The client may have requested the stream again meanwhile.
-                    Some(place) if OwnedPermit::same_channel_as_sender(&place, &stream.sender) => {
+                    // The client may have closed the stream, or requested it again meanwhile.
+                    Some(place)
+                        if OwnedPermit::same_channel_as_sender(&place, &stream.sender)
+                            && !stream.sender.is_closed() =>
+                    {
                         Ok(place)
                     }
                     _ => stream.sender.clone().try_reserve_owned(),
@@ -93,6 +100,9 @@ impl SessionStreams {
                         let event = stream.record(ServerSseMessage::from_message(message));
                         // Without a client the event is kept until it requests the stream again.
                         let is_sent = place.map(|place| place.send(event.into())).is_ok();
+                        if is_sent {
+                            stream.mark_sent();
+                        }
                         if let Some(ended) = answered.and_then(|request| streams.end(&request)) {
                             // Only the client's own requests keep its session: a client that has
                             // vanished may get notifications all the time.
@@ -148,7 +158,8 @@ pub(crate) struct Streams {
     kept: VecDeque<u64>,
     /// The stream of the session, which has the messages that belong to no request.
     own: EventStream,
-    /// Further streams of the session, on which nothing is sent.
+    /// Further streams of the session, the newest first. Nothing is sent on them until one takes the
+    /// place of the session's own.
     idle: VecDeque<Sender<Event>>,
     events: Arc<KeptEvents>,
 }
@@ -284,6 +295,7 @@ impl Streams {
     /// Returns the stream of a message, or `None` for an answer that is not awaited and for a
     /// question of a request that has ended.
     fn stream_of(&mut self, message: &ServerJsonRpcMessage) -> Option<&mut EventStream> {
+        self.replace_own();
         let cause = cause(message);
         let number = cause.as_ref().and_then(|cause| self.numbers.get(cause));
         match number.and_then(|number| self.of_requests.get_mut(number)) {
@@ -295,9 +307,24 @@ impl Streams {
         }
     }
 
+    /// Lets the newest stream beside the session's own take its place, if the client has closed that
+    /// one.
+    fn replace_own(&mut self) {
+        if !self.own.sender.is_closed() {
+            return;
+        }
+        self.idle.retain(|sender| !sender.is_closed());
+        if let Some(newest) = self.idle.pop_front() {
+            self.own.sender = newest;
+        }
+    }
+
     /// Resumes a stream after an event, whose id has the index of the event and the number of the
     /// stream's request.
     pub(crate) fn resume(&mut self, last_event: &str) -> Option<Receiver<Event>> {
+        if last_event == BESIDE {
+            return Some(self.open_own());
+        }
         let events = match last_event.split_once('/') {
             // The client has lost the stream, even if its connection seems to be open.
             None => {
@@ -321,13 +348,16 @@ impl Streams {
         Some(events)
     }
 
-    /// Opens the session's own stream, or one on which nothing is sent if the client has it.
+    /// Opens the session's own stream, with the events that no stream has had. Opens one beside it
+    /// if the client has it.
     pub(crate) fn open_own(&mut self) -> Receiver<Event> {
         self.is_heard = true;
         if self.own.sender.is_closed() {
-            return self.own.resume(0);
+            return self.own.resume(self.own.last_sent);
         }
-        let (sender, events) = channel(1);
+        let (sender, events) = channel(CAPACITY);
+        // The channel is empty.
+        _ = sender.try_send(ServerSseMessage::priming(BESIDE, RETRY).into());
         self.idle.retain(|sender| !sender.is_closed());
         self.idle.truncate(MAX_IDLE_STREAMS - 1);
         self.idle.push_front(sender);
@@ -370,6 +400,8 @@ struct EventStream {
     sender: Sender<Event>,
     /// The number of events that there have been.
     count: u64,
+    /// The index of the last event that was sent to the client.
+    last_sent: u64,
     last: VecDeque<KeptEvent>,
     events: Arc<KeptEvents>,
     /// The handler, while the request is not answered.
@@ -426,6 +458,7 @@ impl EventStream {
                 number,
                 sender,
                 count,
+                last_sent: 0,
                 last: VecDeque::new(),
                 events: Arc::clone(events),
                 handler: None,
@@ -454,6 +487,11 @@ impl EventStream {
         event
     }
 
+    /// Remembers that the newest event was sent to the client.
+    fn mark_sent(&mut self) {
+        self.last_sent = self.count.saturating_sub(1);
+    }
+
     /// Returns the stream again, from the event after `last` on.
     fn resume(&mut self, last: u64) -> Receiver<Event> {
         let (sender, events) = channel(CAPACITY);
@@ -464,6 +502,7 @@ impl EventStream {
             _ = sender.try_send(kept.event.clone().into());
         }
         self.sender = sender;
+        self.mark_sent();
         events
     }
 
@@ -757,15 +796,10 @@ mod tests {
             .map(|_| streams.lock().open_own())
             .collect::<Vec<_>>();
         streams.send(changed()).await;
-        assert_eq!(
-            (
-                ids(&mut own).len(),
-                idle.iter_mut()
-                    .map(|events| ids(events).len())
-                    .sum::<usize>()
-            ),
-            (1, 0)
-        );
+        assert_eq!(ids(&mut own), ["1"]);
+        for events in &mut idle {
+            assert_eq!(ids(events), [BESIDE]);
+        }
         assert_eq!(
             idle.iter().filter(|events| !events.is_closed()).count(),
             MAX_IDLE_STREAMS
@@ -776,5 +810,46 @@ mod tests {
             ids(&mut streams.lock().resume("1").expect("a stream")),
             ["2"]
         );
+    }
+
+    #[tokio::test]
+    async fn another_stream_takes_the_place_of_a_closed_one() {
+        let streams = opened();
+        let own = streams.lock().open_own();
+        let [mut older, mut newer] = [(); 2].map(|()| streams.lock().open_own());
+        drop(own);
+        for _ in 0..2 {
+            streams.send(changed()).await;
+        }
+        assert_eq!(ids(&mut newer), [BESIDE, "1", "2"]);
+        assert_eq!(ids(&mut older), [BESIDE]);
+        drop(newer);
+        streams.send(changed()).await;
+        assert_eq!(ids(&mut older), ["3"]);
+    }
+
+    #[tokio::test]
+    async fn a_stream_beside_is_resumed_without_the_sessions_own() {
+        let streams = opened();
+        let mut own = streams.lock().open_own();
+        drop(streams.lock().open_own());
+        let mut resumed = streams.lock().resume(BESIDE).expect("a stream");
+        streams.send(changed()).await;
+        assert_eq!(ids(&mut own), ["1"]);
+        assert_eq!(ids(&mut resumed), [BESIDE]);
+    }
+
+    #[tokio::test]
+    async fn a_new_stream_has_what_no_stream_has_had() {
+        let streams = opened();
+        let mut own = streams.lock().open_own();
+        streams.send(changed()).await;
+        assert_eq!(ids(&mut own), ["1"]);
+        drop(own);
+        streams.send(changed()).await;
+        for expected in [&["2"][..], &[]] {
+            let mut opened = streams.lock().open_own();
+            assert_eq!(ids(&mut opened), expected);
+        }
     }
 }
