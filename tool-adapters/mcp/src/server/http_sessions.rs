@@ -238,6 +238,8 @@ impl HttpSession {
         mut message: ClientJsonRpcMessage,
     ) -> SessionResult<Receiver<Event>> {
         let handler = self.handler();
+        // Before its stream is opened: a client that goes while it waits here leaves none behind.
+        let place = handler.0.reserve().await.map_err(|_| SessionError::Ended)?;
         if let JsonRpcMessage::Request(request) = &mut message {
             request.request.extensions_mut().insert(handler.clone());
         }
@@ -252,11 +254,7 @@ impl HttpSession {
             self.streams.lock().end_request(request.id.clone());
             return Ok(events);
         }
-        handler
-            .0
-            .send(Box::new(message))
-            .await
-            .map_err(|_| SessionError::Ended)?;
+        place.send(Box::new(message));
         Ok(events)
     }
 
@@ -412,6 +410,7 @@ mod tests {
     use super::*;
     use crate::server::changes::Recipient;
     use crate::server::session::ServerState;
+    use futures_util::FutureExt;
     use rmcp::model::{
         InitializeRequestParams, NotificationNoParam, RequestId, ServerNotification,
     };
@@ -496,6 +495,20 @@ mod tests {
         );
         drop(running);
         handler_end(&session).await;
+    }
+
+    #[tokio::test]
+    async fn a_client_that_goes_on_its_way_leaves_no_stream() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let handler = session.handler();
+        while handler.0.try_send(Box::new(ping(1))).is_ok() {}
+        let asked = session.ask(ping(2)).now_or_never();
+        assert!(asked.is_none(), "the handler has no room");
+
+        let later = Instant::now() + Duration::from_secs(1);
+        let used = session.streams.lock().last_use(later);
+        assert!(used < later, "no request is open");
     }
 
     // T23
