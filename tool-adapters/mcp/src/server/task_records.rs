@@ -308,8 +308,11 @@ impl TaskRecord {
             } else if let Some(name) = note.entry.call_id.strip_prefix(ANSWER)
                 && let Ok(recorded) = serde_json::from_str::<RecordedAnswer>(text)
             {
-                self.take(&note).await?;
                 received.answers.insert(name.to_owned(), recorded.answer);
+                // What is not taken over is read again, and then answers no request any more.
+                if let Err(error) = self.take(&note).await {
+                    tracing::warn!(%error, "failed to take over what is sent to a task");
+                }
             }
         }
         Ok(received)

@@ -624,6 +624,8 @@ enum Fault {
     NoRuns,
     /// The first end of a task cannot be recorded.
     FirstEnd,
+    /// The first answer that is taken over fails, after it has been recorded.
+    FirstAnswer,
 }
 
 impl<J: Journal> FaultyJournal<J> {
@@ -646,7 +648,12 @@ impl<J: Journal> Journal for FaultyJournal<J> {
         if self.fault == Fault::NoRuns && call.call_id == "run" {
             return Err(JournalError::new("the disk is full"));
         }
-        self.journal.started(call).await
+        let started = self.journal.started(call).await;
+        let fails = self.fault == Fault::FirstAnswer && call.call_id.starts_with("answer/");
+        if fails && !self.has_failed.swap(true, Ordering::SeqCst) {
+            return Err(JournalError::new("the connection is lost"));
+        }
+        started
     }
 
     async fn find(
@@ -743,6 +750,21 @@ async fn end_that_could_not_be_recorded_is_recorded_again() {
         let task = replica.wait_for(&id, "completed").await;
         assert_eq!(task["result"]["content"][0]["text"], "paid", "{task}");
     }
+}
+
+#[tokio::test]
+async fn answer_is_not_lost_when_it_cannot_be_taken_over() {
+    let place = Place::sqlite();
+    let bench = Arc::new(Bench::default());
+    let one = faulty_replica(&place, &bench, Fault::FirstAnswer).await;
+    let other = place.replica(&bench).await;
+    let id = one.begin("ask_later", json!({})).await;
+    other.wait_for(&id, "input_required").await;
+    let yes = json!({"ask": {"action": "accept", "content": {"answer": true}}});
+    let answers = json!({"inputResponses": yes});
+    other.of_task("tasks/update", &id, answers).await;
+    let task = other.wait_for(&id, "completed").await;
+    assert_eq!(task["result"]["content"][0]["text"], "true", "{task}");
 }
 
 const PLACE: &str = "SHARED_TASKS_TEST_PLACE";
