@@ -95,11 +95,15 @@ pub(crate) async fn convert_answer(
 /// Returns the output of an answer in JSON, whose value is given. The text has all digits of its
 /// numbers, and the value has not.
 fn json_output(text: &str, mut value: Value, secrets: &Secrets) -> ToolOutput {
-    let has_no_secret = matches!(secrets.redact(text), Cow::Borrowed(_));
-    if has_no_secret && let Ok(raw) = RawValue::from_string(without_spaces(text)) {
+    // The text may have a member twice, and the value has texts without their escapes.
+    let is_in_text = matches!(secrets.redact(text), Cow::Owned(_));
+    let is_in_value = secrets.redact_value(&mut value);
+    if !is_in_text
+        && !is_in_value
+        && let Ok(raw) = RawValue::from_string(without_spaces(text))
+    {
         return ToolOutput::new(raw);
     }
-    secrets.redact_value(&mut value);
     ToolOutput::new(value)
 }
 

@@ -1,7 +1,7 @@
 //! Credentials in the texts of a server, which may repeat a request.
 
 use crate::encode;
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use tool_core::Secret;
 
@@ -10,6 +10,9 @@ const KEY: &str = "[key]";
 
 /// Shorter texts are words that an answer may have of itself.
 const MIN_SECRET: usize = 6;
+
+/// JSON may have JSON as a text, which has JSON as a text. Deeper credentials are not found.
+const MAX_DEPTH: usize = 3;
 
 /// The credentials of a call, in the notations that a request has.
 #[derive(Default)]
@@ -46,19 +49,34 @@ impl Secrets {
             .sort_by_key(|secret| std::cmp::Reverse(secret.expose().len()));
     }
 
-    /// Replaces the credentials in a text, also those that it has with the escapes of JSON. A text
-    /// without any stays borrowed.
+    /// Replaces the credentials in a text, also those that it has with the escapes of JSON, or of
+    /// JSON in a text of JSON. A text without any stays borrowed.
     pub(crate) fn redact<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut redacted = Cow::Borrowed(text);
+        if self.0.is_empty() {
+            return redacted;
+        }
         for secret in &self.0 {
             if redacted.contains(secret.expose()) {
                 redacted = Cow::Owned(redacted.replace(secret.expose(), KEY));
             }
         }
+
         // The JSON of a server may write any character as an escape.
-        if redacted.contains('\\') && self.is_in_text(&Unescaped::new(&redacted).text) {
-            for secret in &self.0 {
-                redacted = Cow::Owned(replace_escaped(&redacted, secret.expose()));
+        let mut unescaped = String::new();
+        for depth in 1..=MAX_DEPTH {
+            let escaped = match depth {
+                1 => &*redacted,
+                _ => unescaped.as_str(),
+            };
+            if !escaped.contains('\\') {
+                break;
+            }
+            unescaped = unescape(escaped);
+            if self.is_in_text(&unescaped) {
+                for secret in &self.0 {
+                    redacted = Cow::Owned(replace_escaped(&redacted, secret.expose(), depth));
+                }
             }
         }
         redacted
@@ -68,30 +86,48 @@ impl Secrets {
         self.0.iter().any(|secret| text.contains(secret.expose()))
     }
 
-    /// Replaces the credentials in all texts, numbers and names of an answer.
-    pub(crate) fn redact_value(&self, value: &mut Value) {
+    /// Replaces the credentials in all texts, numbers and names of an answer. Returns true if there
+    /// were any.
+    pub(crate) fn redact_value(&self, value: &mut Value) -> bool {
+        if self.0.is_empty() {
+            return false;
+        }
         match value {
             Value::String(text) => {
-                if let Cow::Owned(redacted) = self.redact(text) {
-                    *text = redacted;
-                }
+                let Cow::Owned(redacted) = self.redact(text) else {
+                    return false;
+                };
+                *text = redacted;
+                true
             }
-            Value::Number(number) if self.is_in_number(number) => *value = KEY.into(),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_value(item)),
-            Value::Object(members) => {
-                let has_secret = |name: &String| matches!(self.redact(name), Cow::Owned(_));
-                if members.keys().any(has_secret) {
-                    let renamed = std::mem::take(members).into_iter();
-                    members.extend(
-                        renamed.map(|(name, value)| (self.redact(&name).into_owned(), value)),
-                    );
-                }
-                members
-                    .values_mut()
-                    .for_each(|member| self.redact_value(member));
+            Value::Number(number) if self.is_in_number(number) => {
+                *value = KEY.into();
+                true
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Array(items) => {
+                let mut has_secret = false;
+                for item in items {
+                    has_secret |= self.redact_value(item);
+                }
+                has_secret
+            }
+            Value::Object(members) => self.redact_members(members),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
+    }
+
+    fn redact_members(&self, members: &mut Map<String, Value>) -> bool {
+        let is_secret = |name: &String| matches!(self.redact(name), Cow::Owned(_));
+        let mut has_secret = members.keys().any(is_secret);
+        if has_secret {
+            for (name, value) in std::mem::take(members) {
+                members.insert(self.redact(&name).into_owned(), value);
+            }
+        }
+        for member in members.values_mut() {
+            has_secret |= self.redact_value(member);
+        }
+        has_secret
     }
 
     /// Returns true for a number with the digits of a credential, also if a float has rounded them.
@@ -101,9 +137,10 @@ impl Secrets {
     }
 }
 
-/// Replaces a credential in a text that may have it with the escapes of JSON.
-fn replace_escaped(text: &str, secret: &str) -> String {
-    let unescaped = Unescaped::new(text);
+/// Replaces a credential in a text that may have it with the escapes of JSON, one in another up to a
+/// depth.
+fn replace_escaped(text: &str, secret: &str, depth: usize) -> String {
+    let unescaped = Unescaped::new(text, depth);
     let mut replaced = String::new();
     let mut end = 0;
     for (at, _) in unescaped.text.match_indices(secret) {
@@ -116,6 +153,23 @@ fn replace_escaped(text: &str, secret: &str) -> String {
     replaced
 }
 
+/// Returns a text without the escapes of JSON.
+fn unescape(escaped: &str) -> String {
+    let mut text = String::with_capacity(escaped.len());
+    let mut rest = escaped;
+    while let Some(at) = rest.find('\\') {
+        let (plain, from_escape) = rest.split_at(at);
+        text.push_str(plain);
+        let Some(next) = next_character(from_escape) else {
+            break;
+        };
+        text.push(next.character);
+        rest = from_escape.get(next.length..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    text
+}
+
 /// A text without the escapes of JSON, and the place where each of its bytes was written.
 struct Unescaped {
     text: String,
@@ -125,18 +179,23 @@ struct Unescaped {
 }
 
 impl Unescaped {
-    fn new(escaped: &str) -> Self {
+    /// Removes the escapes as often as the depth says.
+    fn new(escaped: &str, depth: usize) -> Self {
+        let mut unescaped = Self::once(escaped);
+        for _ in 1..depth {
+            let deeper = Self::once(&unescaped.text);
+            let places = deeper.places.iter().map(|at| unescaped.place(*at));
+            unescaped.places = places.collect();
+            unescaped.text = deeper.text;
+        }
+        unescaped
+    }
+
+    fn once(escaped: &str) -> Self {
         let mut text = String::new();
         let mut places = Vec::new();
         let mut at = 0;
-        while let Some(rest) = escaped.get(at..)
-            && let Some(first) = rest.chars().next()
-        {
-            let plain = Escape {
-                character: first,
-                length: first.len_utf8(),
-            };
-            let next = escape(rest).unwrap_or(plain);
+        while let Some(next) = escaped.get(at..).and_then(next_character) {
             text.push(next.character);
             places.resize(text.len(), at);
             at += next.length;
@@ -158,6 +217,16 @@ impl Unescaped {
 struct Escape {
     character: char,
     length: usize,
+}
+
+/// Returns the character with which a text begins, which may be an escape.
+fn next_character(text: &str) -> Option<Escape> {
+    let first = text.chars().next()?;
+    let plain = Escape {
+        character: first,
+        length: first.len_utf8(),
+    };
+    Some(escape(text).unwrap_or(plain))
 }
 
 /// Returns the escape with which a text begins.
@@ -230,6 +299,19 @@ mod tests {
         assert_eq!(secrets.redact(cut), expected);
         let other = r#"{"path":"C:\\abc","half":"\ud83d \u00"}"#;
         assert!(matches!(secrets.redact(other), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn replaces_keys_in_json_that_is_a_text_of_json() {
+        let mut secrets = Secrets::default();
+        secrets.add(&Secret::from("canary/one"));
+        let mut text = r#"{"key":"canary\/one"}, \"#.to_owned();
+        let mut expected = r#"{"key":"[key]"}, \"#.to_owned();
+        for depth in 1..=MAX_DEPTH {
+            assert_eq!(secrets.redact(&text), expected, "{depth}");
+            text = Value::from(text).to_string();
+            expected = Value::from(expected).to_string();
+        }
     }
 
     #[test]

@@ -353,3 +353,34 @@ async fn answers_show_no_credential_that_is_a_number() {
     let response = call(api.toolset("test").expect("sound"), "get", &json!({})).await;
     assert_eq!(response.data_json(), Some(r#"{"key":"[key]","more":7}"#));
 }
+
+#[tokio::test]
+async fn answers_show_no_credential_in_json_within_json() {
+    for status in [200, 400] {
+        let server = Server::answering(move |_| {
+            let headers = vec![("content-type", "application/json".to_owned())];
+            let body = r#"{"request":"{\"key\":\"canary\\\/one\"}"}"#;
+            (status, headers, body.to_owned())
+        })
+        .await;
+        let api = api(&json!([{"header": []}])).base_url(&server.url);
+        let api = api.credential("header", Secret::from("canary/one"));
+        let response = call(api.toolset("test").expect("sound"), "get", &json!({})).await;
+        let text = response.to_json();
+        assert!(text.contains("[key]"), "{text}");
+        assert!(!text.contains("canary"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn answers_show_no_credential_that_is_a_float() {
+    let server = Server::answering(|_| {
+        let headers = vec![("content-type", "application/json".to_owned())];
+        (200, headers, r#"{"key": 1.23456789e9}"#.to_owned())
+    })
+    .await;
+    let api = api(&json!([{"header": []}])).base_url(&server.url);
+    let api = api.credential("header", Secret::from("1234567890"));
+    let response = call(api.toolset("test").expect("sound"), "get", &json!({})).await;
+    assert_eq!(response.data_json(), Some(r#"{"key":"[key]"}"#));
+}
