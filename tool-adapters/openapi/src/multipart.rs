@@ -196,7 +196,7 @@ pub(crate) fn multipart(
         match value {
             Value::Null => {}
             Value::Array(items) if !is_json => {
-                for item in items {
+                for item in items.iter().filter(|item| !item.is_null()) {
                     parts.push(Part::new(name, &form, item).map_err(problem)?);
                 }
             }
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn each_member_and_each_item_is_a_part() {
         let text = written(
-            &json!({"a": "x", "b": [1, true], "c": {"d": null}, "e": null}),
+            &json!({"a": "x", "b": [1, null, true], "c": {"d": null}, "e": null}),
             &BTreeMap::new(),
         );
         let part = |name: &str, head: &str, value: &str| {

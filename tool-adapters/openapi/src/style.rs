@@ -49,8 +49,7 @@ pub(crate) fn path_text(
     let name = escape(name);
     let text = match value {
         Value::Array(items) => {
-            let items = items
-                .iter()
+            let items = defined_items(items)
                 .map(|item| Ok(escape(&scalar(item)?)))
                 .collect::<StyleResult<Vec<_>>>()?;
             if items.is_empty() {
@@ -70,8 +69,7 @@ pub(crate) fn path_text(
             } else {
                 (",", Style::Simple)
             };
-            let pairs = members
-                .iter()
+            let pairs = defined_members(members)
                 .map(|(key, value)| {
                     Ok(format!(
                         "{}{separator}{}",
@@ -132,12 +130,12 @@ pub(crate) fn query_pairs(
             deep_pairs(name, value, &mut pairs)?;
         }
         (_, Value::Array(items)) if explode => {
-            for item in items {
+            for item in defined_items(items) {
                 pairs.push(Pair::named(name, &escape(&scalar(item)?)));
             }
         }
         (_, Value::Object(members)) if explode => {
-            for (key, value) in members {
+            for (key, value) in defined_members(members) {
                 pairs.push(Pair {
                     key: key.clone(),
                     text: format!("{}={}", escape(key), escape(&scalar(value)?)),
@@ -146,15 +144,15 @@ pub(crate) fn query_pairs(
             }
         }
         (style, Value::Array(items)) => {
-            if !items.is_empty() {
-                pairs.push(Pair::named(name, &joined(style, items.iter().map(scalar))?));
+            let mut items = defined_items(items).peekable();
+            if items.peek().is_some() {
+                pairs.push(Pair::named(name, &joined(style, items.map(scalar))?));
             }
         }
         (style, Value::Object(members)) => {
-            if !members.is_empty() {
-                let texts = members
-                    .iter()
-                    .flat_map(|(key, value)| [Ok(key.clone()), scalar(value)]);
+            let mut members = defined_members(members).peekable();
+            if members.peek().is_some() {
+                let texts = members.flat_map(|(key, value)| [Ok(key.clone()), scalar(value)]);
                 pairs.push(Pair::named(name, &joined(style, texts)?));
             }
         }
@@ -228,8 +226,7 @@ fn deep_pairs(name: &str, value: &Value, pairs: &mut Vec<Pair>) -> StyleResult<(
 pub(crate) fn header_text(style: Style, explode: bool, value: &Value) -> StyleResult<String> {
     let text = match value {
         value if style == Style::Json => value.to_string(),
-        Value::Array(items) => items
-            .iter()
+        Value::Array(items) => defined_items(items)
             .map(scalar)
             .collect::<StyleResult<Vec<_>>>()?
             .join(","),
@@ -237,8 +234,7 @@ pub(crate) fn header_text(style: Style, explode: bool, value: &Value) -> StyleRe
             let separator = if explode { "=" } else { "," };
             let pair =
                 |(key, value): (&String, &Value)| Ok(format!("{key}{separator}{}", scalar(value)?));
-            members
-                .iter()
+            defined_members(members)
                 .map(pair)
                 .collect::<StyleResult<Vec<_>>>()?
                 .join(",")
@@ -277,6 +273,16 @@ pub(crate) fn form_pairs(
         );
     }
     Ok(texts)
+}
+
+/// Returns the items of a list that have a value. RFC 6570 leaves out the others, which are null.
+fn defined_items(items: &[Value]) -> impl Iterator<Item = &Value> {
+    items.iter().filter(|item| !item.is_null())
+}
+
+/// Returns the members of an object that have a value.
+fn defined_members(members: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
+    members.iter().filter(|(_, value)| !value.is_null())
 }
 
 /// Returns the text of a value without members.
@@ -369,6 +375,47 @@ mod tests {
             "color=%7B%22R%22%3A100%2C%22G%22%3A200%7D"
         );
         assert_eq!(query(Style::Form, true, &json!("a&b=c")), "color=a%26b%3Dc");
+    }
+
+    #[test]
+    fn queries_leave_out_what_is_null() {
+        let list = json!(["blue", null, "black"]);
+        let object = json!({"G": null, "R": 100});
+        for (style, explode, expected) in [
+            (Style::Form, true, ["color=blue&color=black", "R=100"]),
+            (Style::Form, false, ["color=blue,black", "color=R,100"]),
+            (
+                Style::PipeDelimited,
+                false,
+                ["color=blue%7Cblack", "color=R%7C100"],
+            ),
+        ] {
+            for (value, expected) in [&list, &object].into_iter().zip(expected) {
+                assert_eq!(query(style, explode, value), expected, "{style:?}");
+            }
+            for nothing in [json!([null]), json!({"G": null})] {
+                assert_eq!(query(style, explode, &nothing), "", "{style:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn paths_leave_out_what_is_null() {
+        let text = |explode, value: &Value| path_text(Style::Label, explode, "color", value);
+        let list = json!([null, "blue"]);
+        let object = json!({"G": null, "R": 100});
+        assert_eq!(text(true, &list).as_deref(), Ok(".blue"));
+        assert_eq!(text(true, &object).as_deref(), Ok(".R=100"));
+        for nothing in [json!([null]), json!({"G": null})] {
+            text(false, &nothing).expect_err("empty");
+        }
+    }
+
+    #[test]
+    fn headers_leave_out_what_is_null() {
+        let text = |value: &Value| header_text(Style::Simple, false, value);
+        assert_eq!(text(&json!(["a", null])).as_deref(), Ok("a"));
+        assert_eq!(text(&json!({"a": 1, "b": null})).as_deref(), Ok("a,1"));
     }
 
     #[test]
