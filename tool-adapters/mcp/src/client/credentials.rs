@@ -1,7 +1,7 @@
 //! Headers and tokens of a client over HTTP, which appear in no error, log or name.
 
 use crate::client::declared::Declared;
-use crate::client::error::ImportError;
+use crate::client::error::{ImportError, Unsent};
 use crate::client::http_answer::HttpResult;
 use crate::client::names::{self, KEY, looks_like_key, looks_random};
 use crate::original::{Reason, Removed};
@@ -10,14 +10,12 @@ use parking_lot::Mutex;
 use reqwest::header::{HeaderName, HeaderValue};
 use reqwest::{Client, ClientBuilder, Url};
 use rmcp::model::Tool;
-use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::io;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -434,7 +432,7 @@ impl Credentials {
                     "failed to get a token: {}",
                     Redaction::new().text(&self.redact(&error))
                 );
-                StreamableHttpError::Io(io::Error::other(message))
+                Unsent(message)
             })?;
         self.add_secret(&token, SecretKind::Token);
         Ok(Some(token))

@@ -165,23 +165,58 @@ fn text_of(error: &(dyn Error + 'static)) -> String {
     }
 }
 
+/// Returns the error of a request over HTTP.
+pub(crate) fn http_error(error: &ServiceError) -> Option<&HttpError> {
+    match error {
+        ServiceError::TransportSend(error) => error.error.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// The status of a server that takes no more requests for now.
+pub(crate) const TOO_MANY_REQUESTS: u16 = 429;
+
 /// Returns the status with which a server over HTTP has refused a request, if it may take it later.
 pub(crate) fn http_status(error: &ServiceError) -> Option<u16> {
-    let ServiceError::TransportSend(error) = error else {
-        return None;
-    };
-    match error.error.downcast_ref() {
+    match http_error(error) {
         Some(HttpError::HttpStatus(status)) => Some(status.status),
         _ => None,
     }
 }
 
+/// Returns true for an error after which a request can be made again: the server is not reached, or
+/// cannot answer at the moment.
+pub(crate) fn is_temporary(error: &HttpError) -> bool {
+    matches!(
+        error,
+        HttpError::Io(_) | HttpError::Client(_) | HttpError::HttpStatus(_)
+    )
+}
+
 /// Returns true if a request has not begun, as the server does not know its session any more.
 pub(crate) fn has_expired(error: &ServiceError) -> bool {
-    let ServiceError::TransportSend(error) = error else {
+    matches!(http_error(error), Some(HttpError::SessionExpired))
+}
+
+/// The error of a request that was not sent, as there is no connection or no token for it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Unsent(pub(crate) String);
+
+impl From<Unsent> for HttpError {
+    fn from(error: Unsent) -> Self {
+        Self::Io(io::Error::other(error))
+    }
+}
+
+/// Returns true if a request was not sent.
+pub(crate) fn was_not_sent(error: &ServiceError) -> bool {
+    let Some(HttpError::Io(error)) = http_error(error) else {
         return false;
     };
-    matches!(error.error.downcast_ref(), Some(HttpError::SessionExpired))
+    error
+        .get_ref()
+        .is_some_and(<dyn Error + Send + Sync>::is::<Unsent>)
 }
 
 /// Returns the text of an error, without rmcp's names of types.

@@ -2,7 +2,7 @@
 //! becomes updates of the run, and requests, which the run answers.
 
 use crate::client::budget::Spending;
-use crate::client::error::has_expired;
+use crate::client::error::{TOO_MANY_REQUESTS, has_expired, http_status, was_not_sent};
 use crate::client::options::{AskedRun, is_stateless};
 use crate::client::remote::{RemoteServer, ServerConnection};
 use crate::client::requests;
@@ -70,7 +70,7 @@ const MAX_ROUNDS: u32 = 8;
 /// with each round.
 const STATE_PAUSE: Duration = Duration::from_millis(100);
 
-/// The connections over which a task may be looked for again.
+/// The connections in a row over which a task may be looked for without being found.
 const MAX_RESUMED: u32 = 5;
 
 impl Exchange<'_> {
@@ -243,7 +243,7 @@ impl Exchange<'_> {
         loop {
             route.set_task(&task.id);
             let may_ask = options.rights.any();
-            let finish = task.finish(&connection.peer, &route, may_ask, report);
+            let finish = task.finish(&connection, &route, may_ask, report);
             let error = match self.attend(&route, pin!(finish)).await {
                 Err(error) if tasks::is_lost(&error) && resumed < MAX_RESUMED => error,
                 answer => {
@@ -251,6 +251,9 @@ impl Exchange<'_> {
                     return answer.map_err(of_begun_task);
                 }
             };
+            if std::mem::take(&mut task.was_seen) {
+                resumed = 0;
+            }
             resumed += 1;
             connection = match self.remote.connection().await {
                 Ok(next) if !Arc::ptr_eq(&next, &connection) => next,
@@ -423,10 +426,11 @@ impl Exchange<'_> {
     }
 }
 
-/// Returns the error of a task that has begun. Its call is not made again, unlike one that did not
-/// begin because its session had expired.
+/// Returns the error of a task that has begun. It is not one of a call that did not begin, which
+/// would be made again.
 fn of_begun_task(error: ServiceError) -> ServiceError {
-    if has_expired(&error) {
+    let is_limit = http_status(&error) == Some(TOO_MANY_REQUESTS);
+    if is_limit || has_expired(&error) || was_not_sent(&error) {
         return ServiceError::TransportClosed;
     }
     error

@@ -5,7 +5,7 @@ use crate::client::answer::failure;
 use crate::client::credentials::SecretKind;
 use crate::client::credentials::{Credentials, Token};
 use crate::client::direct;
-use crate::client::error::{ImportError, text_with_causes};
+use crate::client::error::{ImportError, Unsent, text_with_causes};
 use crate::client::http_answer::{self, Events, HttpError, HttpResult, Posted, too_long_event};
 #[cfg(feature = "auth")]
 use crate::client::logins;
@@ -211,15 +211,30 @@ impl AuthorizedClient {
         if let Err(StreamableHttpError::SessionExpired) = answer {
             self.has_expired.store(true, Ordering::Relaxed);
         }
-        #[cfg(feature = "auth")]
         if let (Err(error), Sent::Call) = (&answer, sent)
-            && self.credentials.oauth.is_some()
-            && logins::is_refusal(error)
+            && let Some(refused) = self.refused_call(error)
         {
-            tracing::warn!(error = %text_with_causes(error), "a server refused a call for lack of a login");
-            return Ok(Posted::Failed(logins::refused_call()));
+            tracing::warn!(error = %text_with_causes(error), "a server refused a call");
+            return Ok(Posted::Failed(refused));
         }
         answer
+    }
+
+    /// Returns the answer to a call that was refused for its token or its key, or for lack of one.
+    fn refused_call(&self, error: &HttpError) -> Option<ErrorData> {
+        #[cfg(feature = "auth")]
+        if self.credentials.oauth.is_some() {
+            return logins::is_refusal(error).then(logins::refused_call);
+        }
+        let status = match error {
+            StreamableHttpError::AuthRequired(_) => StatusCode::UNAUTHORIZED,
+            StreamableHttpError::InsufficientScope(_) => StatusCode::FORBIDDEN,
+            _ => return None,
+        };
+        let message = format!(
+            "the tool's server refused the call for its key or the lack of one: HTTP {status}"
+        );
+        Some(ErrorData::invalid_request(message, None))
     }
 
     /// Requests a stream of a session, or the rest of one after an event.
@@ -264,7 +279,7 @@ impl AuthorizedClient {
             if let Some(token) = token {
                 let bearer = HeaderValue::try_from(format!("Bearer {token}"));
                 let mut bearer = bearer.map_err(|_| {
-                    io::Error::other("the token has characters that no header may have")
+                    Unsent("the token has characters that no header may have".to_owned())
                 })?;
                 bearer.set_sensitive(true);
                 headers.to_mut().insert(header::AUTHORIZATION, bearer);
@@ -284,10 +299,13 @@ impl AuthorizedClient {
     ) -> HttpResult<Response<Body>> {
         if let Some(plain) = &self.plain {
             let sent = plain.send(method, headers, body).await;
-            let response = sent.map_err(|error| {
-                StreamableHttpError::Io(io::Error::other(
-                    self.credentials.display(&text_with_causes(&*error)),
-                ))
+            let response = sent.map_err(|failed| {
+                let text = self.credentials.display(&text_with_causes(&*failed.error));
+                if failed.was_sent {
+                    HttpError::Io(io::Error::other(text))
+                } else {
+                    HttpError::from(Unsent(text))
+                }
             })?;
             // A server that redirects has done nothing yet.
             if !response.status().is_redirection() {
@@ -342,7 +360,7 @@ impl AuthorizedClient {
             // The cause says why nothing was reached, and rmcp would drop it.
             StreamableHttpError::Client(error) if error.is_connect() => {
                 let text = text_with_causes(&error.without_url());
-                StreamableHttpError::Io(io::Error::other(self.credentials.display(&text)))
+                Unsent(self.credentials.display(&text)).into()
             }
             StreamableHttpError::Client(error) => StreamableHttpError::Client(error.without_url()),
             StreamableHttpError::UnexpectedServerResponse(text) => {
@@ -439,6 +457,10 @@ impl StreamableHttpClient for AuthorizedClient {
         let request = request_of(&message);
         let sent = match request.map(|request| &request.request) {
             Some(ClientRequest::CallToolRequest(_)) => Sent::Call,
+            // The call of a tool that runs as a task.
+            Some(ClientRequest::CustomRequest(request)) if request.method == "tools/call" => {
+                Sent::Call
+            }
             Some(_) => Sent::Request,
             None => Sent::Other,
         };

@@ -7,7 +7,9 @@ use crate::client::catalog::Catalog;
 use crate::client::changes::ServerChanges;
 use crate::client::credentials::{Credentials, parse_url};
 use crate::client::declared::Declared;
-use crate::client::error::{ImportError, describe, has_expired, http_status};
+use crate::client::error::{
+    ImportError, TOO_MANY_REQUESTS, describe, has_expired, http_status, was_not_sent,
+};
 use crate::client::exchange::{Asked, Exchange, RunState};
 use crate::client::names::{self, KEY};
 use crate::client::offered_names::OfferedNames;
@@ -1054,8 +1056,6 @@ fn parameters(schema: &JsonObject) -> Value {
     Value::Object(schema.clone())
 }
 
-const TOO_MANY_REQUESTS: u16 = 429;
-
 impl RemoteTool {
     /// Calls the tool, until the call's deadline or its cancellation.
     async fn call(&self, arguments: Value, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
@@ -1188,6 +1188,13 @@ impl RemoteTool {
             error if has_expired(&error) => {
                 return ToolError::transient(
                     "the tool's server does not know its session; the call did not begin",
+                );
+            }
+            error if was_not_sent(&error) => {
+                let error = credentials.display(&describe(&error));
+                tracing::warn!(tool = %self.name.escape_debug(), %error, "failed to send a call to a server");
+                return ToolError::transient(
+                    "the call was not sent, as the tool's server or its token cannot be had for now",
                 );
             }
             error if is_lost(&error) => {

@@ -35,6 +35,23 @@ const IDLE_TIME: Duration = Duration::from_secs(90);
 
 type PlainError = Box<dyn std::error::Error + Send + Sync>;
 
+/// A request failed.
+#[derive(Debug)]
+pub(crate) struct PlainFailure {
+    pub(crate) error: PlainError,
+    /// False if the server cannot have read the request.
+    pub(crate) was_sent: bool,
+}
+
+impl PlainFailure {
+    fn unsent(error: impl Into<PlainError>) -> Self {
+        Self {
+            error: error.into(),
+            was_sent: false,
+        }
+    }
+}
+
 /// A client for one address without encryption. Clones share their connections.
 #[derive(Clone)]
 pub(crate) struct PlainClient(Arc<PlainConnections>);
@@ -80,7 +97,7 @@ impl PlainClient {
         method: &Method,
         headers: &HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response<Body>, PlainError> {
+    ) -> Result<Response<Body>, PlainFailure> {
         let mut request = Request::new(body.cloned().map(Body::from).unwrap_or_default());
         *request.uri_mut() = self.0.target.clone();
         method.clone_into(request.method_mut());
@@ -89,30 +106,34 @@ impl PlainClient {
         while let Some(connection) = self.idle_connection() {
             match self.exchange(connection, request).await {
                 // The server has closed the connection before it got the request.
-                Err((_, Some(unsent))) => request = *unsent,
-                answer => return answer.map_err(|(error, _)| error.into()),
+                Err(FailedExchange {
+                    unsent: Some(unsent),
+                    ..
+                }) => request = *unsent,
+                answer => return answer.map_err(PlainFailure::from),
             }
         }
-        let stream = self.0.connector.call(self.0.server.clone()).await?;
+        let connected = self.0.connector.call(self.0.server.clone()).await;
+        let stream = connected.map_err(PlainFailure::unsent)?;
         let (from, to) = stream.into_inner().into_split();
         let stream = join(YieldingReader { from, read: 0 }, to);
-        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        let begun = handshake(TokioIo::new(stream)).await;
+        let (sender, connection) = begun.map_err(PlainFailure::unsent)?;
         let connection = PlainConnection {
             sender,
             running: Some(connection),
         };
         self.exchange(Box::new(connection), request)
             .await
-            .map_err(|(error, _)| error.into())
+            .map_err(PlainFailure::from)
     }
 
-    /// Sends a request over a connection. Returns it with the error if the server cannot have read
-    /// it.
+    /// Sends a request over a connection.
     async fn exchange(
         &self,
         mut connection: Box<PlainConnection>,
         request: Request<Body>,
-    ) -> Result<Response<Body>, (hyper::Error, Option<Box<Request<Body>>>)> {
+    ) -> Result<Response<Body>, FailedExchange> {
         let mut answer = pin!(connection.sender.try_send_request(request));
         let running = &mut connection.running;
         let answer = poll_fn(|cx| {
@@ -121,7 +142,10 @@ impl PlainClient {
         });
         let answer = answer.await.map_err(|mut error| {
             let unsent = error.take_message().map(Box::new);
-            (error.into_error(), unsent)
+            FailedExchange {
+                error: error.into_error(),
+                unsent,
+            }
         })?;
         Ok(answer.map(|incoming| {
             let is_read = incoming.is_end_stream();
@@ -153,6 +177,22 @@ impl PlainClient {
                 .is_some_and(|(since, _)| now - *since > IDLE_TIME)
         {
             idle.pop_front();
+        }
+    }
+}
+
+/// A request failed over a connection.
+struct FailedExchange {
+    error: hyper::Error,
+    /// The request, if the server cannot have read it.
+    unsent: Option<Box<Request<Body>>>,
+}
+
+impl From<FailedExchange> for PlainFailure {
+    fn from(failed: FailedExchange) -> Self {
+        Self {
+            error: failed.error.into(),
+            was_sent: failed.unsent.is_none(),
         }
     }
 }
@@ -305,7 +345,7 @@ mod tests {
         (client, opened, closed)
     }
 
-    async fn try_post(client: &PlainClient) -> Result<Response<Body>, PlainError> {
+    async fn try_post(client: &PlainClient) -> Result<Response<Body>, PlainFailure> {
         client
             .send(
                 &Method::POST,

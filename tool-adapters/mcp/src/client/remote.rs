@@ -178,7 +178,7 @@ impl ServerConnection {
             || self.process.as_ref().is_some_and(ServerProcess::is_ending)
     }
 
-    /// Notes that the server answers calls. Its end is not one of a crash loop then.
+    /// Notes that the server answers calls, or requests for their tasks. Its end is not one of a crash loop then.
     pub(crate) fn note_answer<T>(&self, answer: &Result<T, ServiceError>) {
         if !self.has_answered.load(Ordering::Relaxed) && !answer.as_ref().is_err_and(is_lost) {
             self.has_answered.store(true, Ordering::Relaxed);

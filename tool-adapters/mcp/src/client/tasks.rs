@@ -1,6 +1,8 @@
 //! Tools that run as tasks, in revision 2025-11-25: the call returns the id of a task, whose state
 //! is requested until it ends, and then its result.
 
+use crate::client::error::{describe, http_error, is_temporary};
+use crate::client::remote::ServerConnection;
 use crate::client::routes::CallRoute;
 use crate::original;
 use crate::send_on_drop::SendOnDrop;
@@ -70,6 +72,9 @@ const MIN_PAUSE: u64 = 20;
 const MAX_PAUSE: u64 = 10_000;
 const PAUSE: u64 = 500;
 
+/// The requests for a task that may fail in a row. The pause doubles with each of them.
+const MAX_MISSED: u32 = 10;
+
 /// Maximum number of bytes of the id of a task.
 const MAX_ID: usize = 1_000;
 
@@ -118,6 +123,8 @@ pub(crate) struct RunningTask {
     pub(crate) id: String,
     /// The last known state.
     state: Value,
+    /// True once the state was requested over the last connection.
+    pub(crate) was_seen: bool,
 }
 
 /// Returns the request that calls a tool as a task.
@@ -139,7 +146,11 @@ impl RunningTask {
         let state = state_of(begun.clone())?["task"].take();
         let id = state["taskId"].as_str().filter(|id| id.len() <= MAX_ID);
         match id.map(str::to_owned) {
-            Some(id) => Ok(Ok(Self { id, state })),
+            Some(id) => Ok(Ok(Self {
+                id,
+                state,
+                was_seen: false,
+            })),
             None => Ok(Err(begun)),
         }
     }
@@ -150,49 +161,94 @@ impl RunningTask {
     /// the connection it can be called again with another one.
     pub(crate) async fn finish(
         &mut self,
-        peer: &Peer<RoleClient>,
+        connection: &ServerConnection,
         route: &CallRoute,
         may_ask: bool,
-        report: impl Fn(&str) + Send,
+        report: impl Fn(&str) + Send + Sync,
     ) -> Result<ServerResult, ServiceError> {
-        let named = json!({"taskId": self.id});
-        let mut cancel = cancel_on_drop(peer.clone(), named.clone());
-        let result = loop {
-            match self.state["status"].as_str() {
-                Some("completed" | "failed") => break request_result(peer, route, named).await,
-                Some("cancelled") => {
-                    break Err(refused("the tool's server cancelled the task of the call"));
-                }
-                // The answer comes when the user has answered, and the task has ended.
-                Some("input_required") if may_ask => {
-                    break request_result(peer, route, named).await;
-                }
-                Some("input_required") => {
-                    return Err(refused(
-                        "the tool's server asks for user input, which the host does not allow",
-                    ));
-                }
-                _ => {}
+        let peer = &connection.peer;
+        let mut cancel = cancel_on_drop(peer.clone(), json!({"taskId": self.id}));
+        let mut missed = 0;
+        loop {
+            if self.status() == Some("input_required") && !may_ask {
+                return Err(refused(
+                    "the tool's server asks for user input, which the host does not allow",
+                ));
             }
-            if let Some(message) = self.state["statusMessage"].as_str() {
-                report(message);
+            let error = match self.poll(peer, route, &report).await {
+                Ok(Some(result)) => {
+                    cancel.disarm();
+                    return Ok(result);
+                }
+                Ok(None) => {
+                    missed = 0;
+                    self.was_seen = true;
+                    connection.note_answer(&Ok::<_, ServiceError>(()));
+                    continue;
+                }
+                Err(error) => error,
+            };
+
+            // The task goes on, and a later request may reach it.
+            if is_missed_poll(&error) && !connection.is_lost() && missed < MAX_MISSED {
+                missed += 1;
+                tracing::debug!(error = describe(&error), missed, "failed to request a task");
+                let pause = self.pause() * 2_u32.pow(missed);
+                sleep(pause.min(Duration::from_millis(MAX_PAUSE))).await;
+                continue;
             }
-            let pause = self.state["pollInterval"]
-                .as_u64()
-                .unwrap_or(PAUSE)
-                .clamp(MIN_PAUSE, MAX_PAUSE);
-            sleep(Duration::from_millis(pause)).await;
-            match request(peer, "tasks/get", named.clone())
-                .await
-                .and_then(state_of)
-            {
-                Ok(state) => self.state = state,
-                Err(error) => break Err(error),
+            // A task that is given up is cancelled, unless the server has ended it, or another
+            // connection may find it.
+            if matches!(error, ServiceError::McpError(_)) || connection.is_lost() {
+                cancel.disarm();
             }
-        };
-        cancel.disarm();
-        result
+            return Err(error);
+        }
     }
+
+    /// Requests the result of the task if there is one, or else its state after a pause.
+    async fn poll(
+        &mut self,
+        peer: &Peer<RoleClient>,
+        route: &CallRoute,
+        report: impl Fn(&str) + Send + Sync,
+    ) -> Result<Option<ServerResult>, ServiceError> {
+        let named = json!({"taskId": self.id});
+        match self.status() {
+            // The answer to one that requires input comes when the user has answered, and the task
+            // has ended.
+            Some("completed" | "failed" | "input_required") => {
+                return request_result(peer, route, named).await.map(Some);
+            }
+            Some("cancelled") => {
+                return Err(refused("the tool's server cancelled the task of the call"));
+            }
+            _ => {}
+        }
+        if let Some(message) = self.state["statusMessage"].as_str() {
+            report(message);
+        }
+
+        sleep(self.pause()).await;
+        self.state = state_of(request(peer, "tasks/get", named).await?)?;
+        Ok(None)
+    }
+
+    fn status(&self) -> Option<&str> {
+        self.state["status"].as_str()
+    }
+
+    /// Returns the pause before the next request.
+    fn pause(&self) -> Duration {
+        let asked = self.state["pollInterval"].as_u64().unwrap_or(PAUSE);
+        Duration::from_millis(asked.clamp(MIN_PAUSE, MAX_PAUSE))
+    }
+}
+
+/// Returns true for an error after which a task can be requested again over the same connection.
+/// The end of a request's stream is one too.
+fn is_missed_poll(error: &ServiceError) -> bool {
+    http_error(error).is_some_and(is_temporary) || matches!(error, ServiceError::TransportClosed)
 }
 
 /// Returns true for the end of a connection, after which another one may know a task.

@@ -10,11 +10,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tool_adapters::mcp::{ImportError, McpClient, Pins};
-use tool_core::{RunContext, ToolContext};
+use tool_core::{ErrorKind, RunContext, ToolContext};
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Serves requests with a function, and returns the URL.
@@ -84,6 +84,34 @@ async fn a_refused_token_is_replaced_once() {
     // The stream of notifications may have been refused once more, while a token changed.
     let refused = refusals.load(Ordering::Relaxed);
     assert!((200..=210).contains(&refused), "{refused}");
+}
+
+// G5
+#[tokio::test]
+async fn a_call_without_a_token_did_not_begin() {
+    let url = serve(&server()).await;
+    let has_ended = Arc::new(AtomicBool::new(false));
+    let own = Arc::clone(&has_ended);
+    let provide = move |_: Option<String>| {
+        let token = if own.load(Ordering::Relaxed) {
+            Err(std::io::Error::other("no token"))
+        } else {
+            Ok("token-0".to_owned())
+        };
+        std::future::ready(token)
+    };
+    let client = McpClient::url(&url).bearer_from(provide);
+    let imported = client.connect().await.expect("an import");
+    let tools = ToolContext::builder().with(imported).build();
+    let tools = tools.expect("tools");
+    has_ended.store(true, Ordering::Relaxed);
+
+    // It is not idempotent by the word of its server.
+    let arguments = json!({"a": 1, "b": 2});
+    let response = tools.call("sum", arguments, &RunContext::detached()).await;
+    let error = response.error().expect("an error");
+    assert_eq!(error.kind, ErrorKind::Transient, "{error:?}");
+    assert!(error.message.contains("was not sent"), "{error:?}");
 }
 
 #[tokio::test]

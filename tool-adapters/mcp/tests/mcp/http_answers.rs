@@ -1,5 +1,6 @@
 //! Answers over HTTP to the calls of a client.
 
+use axum::Router;
 use axum::extract::Request;
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -7,14 +8,13 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufStream};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
 use tool_adapters::mcp::McpClient;
 use tool_core::{ErrorKind, RunContext, ToolContext};
 
-/// Returns the tools of a server that answers each call in the same way.
-async fn answering(
-    answer: impl Fn(&Value) -> Response + Clone + Send + Sync + 'static,
-) -> ToolContext {
-    let app = axum::Router::new().fallback(move |request: Request| {
+/// Returns a server that answers each call in the same way.
+fn app(answer: impl Fn(&Value) -> Response + Clone + Send + Sync + 'static) -> Router {
+    Router::new().fallback(move |request: Request| {
         let answer = answer.clone();
         async move {
             if request.method() != Method::POST {
@@ -38,10 +38,10 @@ async fn answering(
             axum::Json(json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
                 .into_response()
         }
-    });
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
-    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
-    tokio::spawn(async move { axum::serve(listener, app).await });
+    })
+}
+
+async fn import(url: &str) -> ToolContext {
     let imported = McpClient::url(url)
         .name("web")
         .connect()
@@ -51,6 +51,16 @@ async fn answering(
         .with(imported)
         .build()
         .expect("tools")
+}
+
+/// Returns the tools of a server that answers each call in the same way.
+async fn answering(
+    answer: impl Fn(&Value) -> Response + Clone + Send + Sync + 'static,
+) -> ToolContext {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    tokio::spawn(async move { axum::serve(listener, app(answer)).await });
+    import(&url).await
 }
 
 /// Returns the kind and the message of the error of a call.
@@ -138,6 +148,38 @@ async fn a_refusal_without_a_message_names_its_status() {
     for (status, kind, message) in cases {
         assert_eq!(refused(status).await, (kind, message.to_owned()));
     }
+}
+
+// G5
+#[tokio::test]
+async fn a_call_that_is_refused_for_its_key_did_not_begin() {
+    for status in [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN] {
+        let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
+        let (kind, message) = failed(move |_| (status, challenge.clone()).into_response()).await;
+        assert_eq!(kind, ErrorKind::Permanent, "{message}");
+        assert!(message.contains(&status.to_string()), "{message}");
+    }
+}
+
+// G5
+#[tokio::test]
+async fn a_call_that_reaches_no_server_did_not_begin() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
+    let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+    let (stop, stopped) = oneshot::channel::<()>();
+    let app = app(|_| StatusCode::OK.into_response());
+    let serving = axum::serve(listener, app).with_graceful_shutdown(async move {
+        _ = stopped.await;
+    });
+    let serving = tokio::spawn(serving.into_future());
+    let tools = import(&url).await;
+    drop(stop);
+    serving.await.expect("no panic").expect("an end");
+
+    let response = tools.call("ask", "{}", &RunContext::detached()).await;
+    let error = response.error().expect("an error");
+    assert_eq!(error.kind, ErrorKind::Transient, "{error:?}");
+    assert!(error.message.contains("was not sent"), "{error:?}");
 }
 
 #[tokio::test]

@@ -22,6 +22,7 @@ mod malformed;
 #[path = "../../../tests/support/other.rs"]
 mod other;
 mod pins;
+mod polled_tasks;
 #[allow(dead_code)] // the tests of stores use the rest
 #[path = "../../../stores/tests/agents/server.rs"]
 mod postgres_server;
