@@ -13,11 +13,13 @@ use process_wrap::tokio::CommandWrap;
 use rmcp::RoleClient;
 use rmcp::model::{ErrorCode, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt, RunningService};
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use std::env;
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 
 pub(crate) type RunningClient = RunningService<RoleClient, ListChanges>;
@@ -114,14 +116,10 @@ impl ServerAddress {
                 credentials.check_proxied(&url).await?;
                 let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
                 config.custom_headers = credentials.header_map()?;
+                config.retry_config = Arc::new(stream_pauses());
                 // A session that has expired is a lost connection: its lists are checked first.
                 config.reinit_on_expired_session = false;
-                let client = AuthorizedClient::new(
-                    &url,
-                    Arc::clone(credentials),
-                    tasks,
-                    changes.routes.clone(),
-                )?;
+                let client = AuthorizedClient::new(&url, Arc::clone(credentials), &changes)?;
                 let others = calls.over_http(client.clone());
                 let transport = StreamableHttpClientTransport::with_client(client, config);
                 let served = serve(changes, (transport, Some(others)), probe).await;
@@ -138,6 +136,16 @@ impl ServerAddress {
             }
         }
     }
+}
+
+/// The longest pause before the stream of a session that has ended is requested again.
+const MAX_STREAM_PAUSE: Duration = Duration::from_secs(30);
+
+/// Returns the pauses before the stream of a session that has ended is requested again.
+fn stream_pauses() -> ExponentialBackoff {
+    let mut pauses = ExponentialBackoff::default();
+    pauses.max_delay = Some(MAX_STREAM_PAUSE);
+    pauses
 }
 
 /// The reason why a connection was not made.
@@ -289,5 +297,19 @@ fn clean_environment(command: &mut Command, from_parent: &[String]) {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
         };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rmcp::transport::common::client_side_sse::SseRetryPolicy;
+
+    #[test]
+    fn a_lost_stream_is_requested_at_least_each_half_minute() {
+        for times in [5, 10, 100] {
+            let pause = stream_pauses().retry(times);
+            assert_eq!(pause, Some(Duration::from_secs(30)), "{times}");
+        }
     }
 }

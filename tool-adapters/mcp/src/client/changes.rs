@@ -18,7 +18,7 @@ pub enum ServerChange {
     /// The resource with this URI, to which the host has [subscribed](crate::ImportedToolset::subscribe). The URI comes from the server.
     Resource(String),
     /// Changes that are not known, because 64 others were waiting, a lost connection was made
-    /// again, or a stream of changes (revision 2026-07-28) had ended. Read again what matters.
+    /// again, or a stream of changes had ended. Read again what matters.
     Missed,
 }
 

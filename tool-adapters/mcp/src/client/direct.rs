@@ -5,6 +5,7 @@
 //! task, however it arrives. All other messages stay with rmcp, also those that come in the stream
 //! of a call.
 
+use crate::client::error::is_temporary;
 use crate::client::http_answer::{Events, HttpError, Posted, too_long_event};
 use crate::client::http_client::{AuthorizedClient, SessionHeaders};
 use crate::lines::LineWriter;
@@ -105,12 +106,13 @@ const FIRST_ID: i64 = 1_000_000_000;
 /// The messages in the streams of calls that may wait for rmcp.
 const CAPACITY: usize = 64;
 
-/// The times that a stream is requested again that ended before its answer, and the first pause
-/// before it.
+/// The times in a row that a stream is requested again without bringing an event, and the first
+/// pause before it.
 const MAX_RESUMED: u32 = 5;
 const RESUME_PAUSE: Duration = Duration::from_secs(1);
 
-/// The longest pause that a server may ask for.
+/// The pause that a server asks for, within these bounds.
+const MIN_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 
 /// The time in which a stream ends after its answer, so that its connection can be used again.
@@ -242,7 +244,8 @@ impl DirectCalls {
         let mut last = None;
         let mut pause = None;
         let mut is_alone = true;
-        for resumed in 0..=MAX_RESUMED {
+        let mut resumed = 0;
+        loop {
             while let Some(event) = events.next().await {
                 let event = match event {
                     Ok(event) => event,
@@ -251,6 +254,7 @@ impl DirectCalls {
                         None => break,
                     },
                 };
+                resumed = 0;
                 last = event.id.or(last);
                 pause = event.retry.map(Duration::from_millis).or(pause);
                 let text = event.data.unwrap_or_default();
@@ -283,14 +287,11 @@ impl DirectCalls {
             if last.is_none() || resumed == MAX_RESUMED {
                 break;
             }
-            sleep(
-                pause
-                    .unwrap_or(RESUME_PAUSE * 2_u32.pow(resumed))
-                    .min(MAX_PAUSE),
-            )
-            .await;
+            let wait = pause.unwrap_or(RESUME_PAUSE * 2_u32.pow(resumed));
+            sleep(wait.clamp(MIN_PAUSE, MAX_PAUSE)).await;
+            resumed += 1;
             events = match client.stream(session, last.as_deref()).await {
-                Ok(resumed) => resumed,
+                Ok(rest) => rest,
                 Err(error) if is_temporary(&error) => {
                     tracing::debug!(%error, "failed to request the stream of a call again");
                     stream::empty().boxed()
@@ -343,17 +344,6 @@ pub(crate) fn result(message: ServerJsonRpcMessage) -> Result<ServerResult, Serv
         ServerJsonRpcMessage::Error(error) => Err(ServiceError::McpError(error.error)),
         _ => Err(ServiceError::UnexpectedResponse),
     }
-}
-
-/// Returns true for an error after which a stream can be requested again: the server is not
-/// reached, or cannot answer at the moment.
-fn is_temporary(error: &HttpError) -> bool {
-    matches!(
-        error,
-        StreamableHttpError::Io(_)
-            | StreamableHttpError::Client(_)
-            | StreamableHttpError::HttpStatus(_)
-    )
 }
 
 fn failed(error: HttpError) -> ServiceError {

@@ -1,6 +1,7 @@
 //! The client over HTTP, which authorizes each request.
 
 use crate::client::answer::failure;
+use crate::client::changes::{ChangeSender, ChangedLists, ServerChange};
 #[cfg(feature = "auth")]
 use crate::client::credentials::SecretKind;
 use crate::client::credentials::{Credentials, Token};
@@ -10,9 +11,10 @@ use crate::client::http_answer::{self, Events, HttpError, HttpResult, Posted, to
 #[cfg(feature = "auth")]
 use crate::client::logins;
 use crate::client::message::{MessageReader, ReadError};
+use crate::client::notices::ListChanges;
+use crate::client::pins::Declaration;
 use crate::client::plain_client::PlainClient;
 use crate::client::routes::CallRoutes;
-use crate::client::tasks::TaskTools;
 use crate::lines::{IdScanner, MessageId};
 use futures_util::StreamExt;
 use hyper::Response;
@@ -48,6 +50,10 @@ pub(crate) struct AuthorizedClient {
     session: Arc<Mutex<Arc<SessionHeaders>>>,
     /// True once the server no longer knows the session.
     has_expired: Arc<AtomicBool>,
+    /// True once the stream of the session was opened.
+    has_streamed: Arc<AtomicBool>,
+    changed: Arc<ChangedLists>,
+    changes: ChangeSender,
     credentials: Arc<Credentials>,
     reader: MessageReader,
     routes: CallRoutes,
@@ -82,8 +88,7 @@ impl AuthorizedClient {
     pub(crate) fn new(
         url: &Url,
         credentials: Arc<Credentials>,
-        tasks: TaskTools,
-        routes: CallRoutes,
+        changes: &ListChanges,
     ) -> Result<Self, ImportError> {
         // reqwest removes `Authorization` when another host is reached, but no other header.
         let same_origin = redirect::Policy::custom(|attempt| {
@@ -128,9 +133,12 @@ impl AuthorizedClient {
             url: url.clone(),
             session: Arc::default(),
             has_expired: Arc::default(),
+            has_streamed: Arc::default(),
+            changed: Arc::clone(&changes.changed),
+            changes: changes.changes.clone(),
             credentials,
-            reader: MessageReader::over_http(tasks),
-            routes,
+            reader: MessageReader::over_http(changes.tasks.clone()),
+            routes: changes.routes.clone(),
         })
     }
 
@@ -246,6 +254,8 @@ impl AuthorizedClient {
         let mut headers = session.headers.clone();
         let last_event = last_event.and_then(|last| HeaderValue::from_str(last).ok());
         headers.extend(last_event.map(|last| (HeaderName::from_static("last-event-id"), last)));
+        // Some servers know no streams, whatever the session.
+        let may_expire = session.has_id && self.has_streamed.load(Ordering::Relaxed);
         let answer = match self.send(&Method::GET, &headers, None).await {
             Ok(response) if response.status() == StatusCode::METHOD_NOT_ALLOWED => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
@@ -253,7 +263,7 @@ impl AuthorizedClient {
             Ok(response) if response.status().is_server_error() => {
                 Err(HttpStatusError::new(response.status().as_u16(), None).into())
             }
-            Ok(response) => match http_answer::read(response, true, false).await {
+            Ok(response) => match http_answer::read(response, true, may_expire).await {
                 Ok(Posted::Events(events, _)) => Ok(events),
                 Ok(Posted::Refused(status, text)) => Err(http_answer::refused(status, &text)),
                 Ok(_) => Err(StreamableHttpError::UnexpectedContentType(None)),
@@ -262,6 +272,14 @@ impl AuthorizedClient {
             Err(error) => Err(error),
         };
         answer.map_err(|error| self.masked(error))
+    }
+
+    /// Notes that changes may have been missed while the stream of the session was lost.
+    fn note_missed_changes(&self) {
+        for kind in Declaration::ALL {
+            self.changed.note(kind);
+        }
+        self.changes.send(ServerChange::Missed);
     }
 
     /// Sends a request with a token.
@@ -539,12 +557,22 @@ impl StreamableHttpClient for AuthorizedClient {
         _: Option<String>,
         headers: HashMap<HeaderName, HeaderValue>,
     ) -> HttpResult<Events> {
-        let events = self
-            .stream(
-                &SessionHeaders::new(session_id.as_deref(), headers),
-                last_event_id.as_deref(),
-            )
-            .await?;
+        let session = SessionHeaders::new(session_id.as_deref(), headers);
+        let events = match self.stream(&session, last_event_id.as_deref()).await {
+            Ok(events) => events,
+            Err(error) => {
+                if let StreamableHttpError::SessionExpired = error {
+                    self.has_expired.store(true, Ordering::Relaxed);
+                    self.changed.wake();
+                }
+                return Err(error);
+            }
+        };
+        // The streams of requests are asked for by their last event. A server that gives events ids
+        // sends again what was missed.
+        if last_event_id.is_none() && self.has_streamed.swap(true, Ordering::Relaxed) {
+            self.note_missed_changes();
+        }
         Ok(self.events_for_rmcp(events, None))
     }
 }

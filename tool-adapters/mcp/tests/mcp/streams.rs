@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tool_adapters::mcp::{ImportedToolset, McpClient};
+use tokio::time::timeout;
+use tool_adapters::mcp::{ImportedToolset, McpClient, ServerChange};
 use tool_core::{Mode, RunContext, Runtime, ToolCall, ToolContext, ToolResponse};
 
 const TOOLS: [&str; 7] = [
@@ -32,6 +34,8 @@ struct Peer {
     /// The requests for the rest of a stream that fail, and their status.
     faults: AtomicUsize,
     fault: AtomicU16,
+    /// The times that the rest of a stream ends without the answer.
+    ends: AtomicUsize,
     /// The stream of the session.
     common: Mutex<Option<UnboundedSender<String>>>,
 }
@@ -68,8 +72,18 @@ async fn answer(State(peer): State<Arc<Peer>>, request: Request) -> Response {
                 let status = StatusCode::from_u16(peer.fault.load(Ordering::Relaxed));
                 return status.expect("a status").into_response();
             }
-            let id = serde_json::from_slice(event_id.as_bytes()).expect("the id of a call");
+            let id = serde_json::from_slice::<Value>(event_id.as_bytes());
+            let id = id.expect("the id of a call");
+            let ends = (peer.ends).fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left);
+            if ends.is_ok() {
+                return events(format!("id: {id}\nretry: 1\ndata:\n\n"));
+            }
             return events(event(&result(&id)));
+        }
+        let session = parts.headers.get("mcp-session-id");
+        let is_first = session.is_some_and(|session| session == "s0");
+        if is_first && peer.has_forgotten.load(Ordering::Relaxed) {
+            return StatusCode::NOT_FOUND.into_response();
         }
         let (sender, messages) = unbounded_channel();
         *peer.common.lock().expect("the stream") = Some(sender);
@@ -240,6 +254,50 @@ async fn a_stream_is_requested_again_after_a_fault() {
     peer.fault.store(503, Ordering::Relaxed);
     assert_done(&call(&tools, "resumed").await);
     assert_eq!(peer.resumed.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test]
+async fn a_stream_may_end_often_if_it_brings_events() {
+    let (peer, tools) = connect().await;
+    peer.ends.store(7, Ordering::Relaxed);
+    assert_done(&call(&tools, "resumed").await);
+    assert_eq!(peer.resumed.load(Ordering::Relaxed), 8);
+}
+
+/// Waits for the stream of the session.
+async fn common_stream(peer: &Peer) -> UnboundedSender<String> {
+    let common = || peer.common.lock().expect("the stream");
+    super::support::until(async || common().is_some()).await;
+    let sender = common().take();
+    sender.expect("a stream")
+}
+
+/// Ends a stream, which is requested again at once.
+fn end_stream(stream: UnboundedSender<String>) {
+    let retry = "retry: 1\ndata:\n\n".to_owned();
+    stream.send(retry).expect("a client");
+    drop(stream);
+}
+
+#[tokio::test]
+async fn a_lost_stream_of_a_session_may_have_had_changes() {
+    let (peer, imported) = import(Peer::default()).await;
+    let mut changes = imported.changes();
+    end_stream(common_stream(&peer).await);
+    let change = timeout(Duration::from_secs(20), changes.next()).await;
+    assert_eq!(change, Ok(Some(ServerChange::Missed)));
+    let change = timeout(Duration::from_secs(20), changes.next()).await;
+    assert_eq!(change, Ok(Some(ServerChange::Tools)));
+}
+
+// T34
+#[tokio::test]
+async fn a_stream_of_an_unknown_session_ends_its_connection() {
+    let (peer, imported) = import(Peer::default()).await;
+    let stream = common_stream(&peer).await;
+    peer.has_forgotten.store(true, Ordering::Relaxed);
+    end_stream(stream);
+    super::support::until(async || !imported.is_connected()).await;
 }
 
 #[tokio::test]
