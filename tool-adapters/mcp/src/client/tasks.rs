@@ -37,7 +37,11 @@ const MAX_KNOWN: usize = 10_000;
 impl TaskTools {
     /// Notes the tools of a list, in the text of a message.
     pub(crate) fn note(&self, text: &[u8]) {
-        if memmem::find(text, b"\"taskSupport\"").is_none() {
+        let names_support = memmem::find(text, b"\"taskSupport\"").is_some();
+        // A known tool may no longer run as a task.
+        let may_end_support =
+            || !self.0.lock().is_empty() && memmem::find(text, b"\"inputSchema\"").is_some();
+        if !names_support && !may_end_support() {
             return;
         }
         let Ok(message) = serde_json::from_slice::<Value>(text) else {

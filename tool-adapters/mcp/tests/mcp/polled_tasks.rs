@@ -1,5 +1,6 @@
 //! Tools that a client runs as tasks: the requests for a task, and what becomes of those that fail.
 
+use super::scripted::ScriptedServer;
 use super::support::until;
 use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
@@ -10,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpListener;
-use tool_adapters::mcp::McpClient;
+use tool_adapters::mcp::{McpClient, ServerChange};
 use tool_core::{ErrorKind, RunContext, ToolContext, ToolResponse};
 
 /// A server over HTTP whose tool `work` runs as a task.
@@ -164,4 +165,33 @@ async fn a_task_that_is_refused_for_its_key_did_not_begin() {
     let response = call(&server).await;
     let kind = response.error().map(|error| error.kind);
     assert_eq!(kind, Some(ErrorKind::Permanent), "{response:?}");
+}
+
+#[tokio::test]
+async fn a_tool_that_needs_no_task_any_more_is_called_plainly() {
+    let schema = json!({"type": "object"});
+    let needs_task =
+        json!({"name": "work", "inputSchema": schema, "execution": {"taskSupport": "required"}});
+    let lists = json!({"tools/list": {"tools": [needs_task]}});
+    let (mut server, imported) = ScriptedServer::import_lists(lists, |client| client).await;
+    let mut changes = imported.changes();
+    server.lists["tools/list"] = json!({"tools": [{"name": "work", "inputSchema": schema}]});
+    server
+        .notify("notifications/tools/list_changed", json!({}))
+        .await;
+    tokio::select! {
+        change = changes.next() => assert_eq!(change, Some(ServerChange::Tools)),
+        message = server.receive() => panic!("{message}"),
+    }
+
+    let tools = ToolContext::builder().with(imported).build();
+    let tools = tools.expect("tools");
+    let ctx = RunContext::detached();
+    let serve = async {
+        let call = server.receive_method("tools/call").await;
+        assert_eq!(call["params"].get("task"), None, "{call}");
+        server.finish(&call, "done").await;
+    };
+    let (response, ()) = tokio::join!(tools.call("work", "{}", &ctx), serve);
+    assert!(response.is_ok(), "{response:?}");
 }
