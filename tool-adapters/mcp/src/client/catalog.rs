@@ -546,12 +546,13 @@ impl ResourceHandler for RemoteResource {
 
 impl Catalog {
     /// Imports the prompts and resources of a server that agree with their pins. A list that fails
-    /// ends there, as the rest of the server is still of use.
+    /// ends there, as the rest of the server is still of use, and is requested again later.
     pub(crate) async fn import(
         remote: &Arc<RemoteServer>,
         prefix: Option<&str>,
     ) -> Result<Self, ImportError> {
         let lists = CatalogLists::request(remote).await;
+        remote.note_changed(lists.failed_kinds());
         Self::of_lists(remote, prefix, lists).await
     }
 
@@ -672,13 +673,12 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Returns true if a URI is one of a resource that was imported, or fits a template.
-    pub(crate) fn has(&self, uri: &str) -> bool {
-        self.resources.iter().any(|resource| resource.uri() == uri)
-            || self
-                .templates
-                .iter()
-                .any(|template| template.definition().uri.matches(uri).is_some())
+    /// Returns the imported resource with a URI, and the templates that it fits.
+    pub(crate) fn matching<'a>(&'a self, uri: &'a str) -> impl Iterator<Item = &'a Resource> {
+        let is_named = move |resource: &&Resource| resource.uri() == uri;
+        let fits = move |template: &&Resource| template.definition().uri.matches(uri).is_some();
+        let named = self.resources.iter().filter(is_named);
+        named.chain(self.templates.iter().filter(fits))
     }
 }
 

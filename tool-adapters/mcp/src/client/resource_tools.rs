@@ -2,6 +2,7 @@
 
 use crate::client::answer;
 use crate::client::catalog::Catalog;
+use crate::client::pins::Declaration;
 use crate::client::remote::RemoteServer;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -86,22 +87,38 @@ impl ReadableResources {
             .unwrap_or(1)
             .max(1);
         let all = self.catalog.templates.iter().chain(&self.catalog.resources);
-        let shown = all
+        let offered = all.filter(|resource| self.check_offered(resource).is_ok());
+        let offered = offered.collect::<Vec<_>>();
+        let page_of_offered = offered
+            .iter()
             .skip((page - 1).saturating_mul(PAGE))
-            .take(PAGE)
-            .map(described)
+            .take(PAGE);
+        let shown = page_of_offered
+            .map(|resource| described(resource))
             .collect::<Vec<_>>();
-        let total = self.catalog.templates.len() + self.catalog.resources.len();
-        ToolOutput::new(json!({"resources": shown, "page": page, "pages": total.div_ceil(PAGE)}))
+        let pages = offered.len().div_ceil(PAGE);
+        ToolOutput::new(json!({"resources": shown, "page": page, "pages": pages}))
+    }
+
+    /// Fails if a resource or a template is no longer offered.
+    fn check_offered(&self, resource: &Resource) -> Result<(), ToolError> {
+        let uri = resource.definition().uri.as_str();
+        let key = Declaration::Resource.key(uri);
+        self.remote.check_offered(&key, "resource", uri)
     }
 
     async fn read(&self, uri: &str, ctx: &RunContext) -> Result<ToolOutput, ToolError> {
-        if !self.catalog.has(uri) {
-            let uri = escape_invisible(&truncate(uri, 200));
-            return Err(ToolError::not_found(format!(
-                "no resource `{uri}` is listed; list them first"
-            )));
+        let shown = escape_invisible(&truncate(uri, 200));
+        let unlisted = format!("no resource `{shown}` is listed; list them first");
+        // One of them is enough, but not one in quarantine.
+        let mut found = Err(ToolError::not_found(unlisted));
+        for resource in self.catalog.matching(uri) {
+            found = self.check_offered(resource);
+            if found.is_ok() {
+                break;
+            }
         }
+        found?;
         let contents = self.remote.read_resource(uri, ctx).await?;
         Ok(ToolOutput::content(contents.into_iter().map(part)))
     }

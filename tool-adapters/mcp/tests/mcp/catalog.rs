@@ -452,6 +452,40 @@ async fn a_model_reads_listed_resources_by_tools() {
     tokio::join!(serve, used);
 }
 
+// T33
+#[tokio::test]
+async fn a_model_reads_nothing_by_a_changed_template() {
+    let (mut server, imported) =
+        ScriptedServer::import_lists(lists("d"), McpClient::resources_as_tools).await;
+    let mut changes = imported.changes();
+    let templates =
+        json!([{"uriTemplate": "issue://{id}", "name": "issues", "description": "other"}]);
+    server.lists["resources/templates/list"] = json!({"resourceTemplates": templates});
+    server
+        .notify("notifications/resources/list_changed", json!({}))
+        .await;
+    tokio::select! {
+        change = changes.next() => assert_eq!(change, Some(ServerChange::Resources)),
+        message = server.receive() => panic!("{message}"),
+    }
+
+    let tools = ToolContext::builder().with(imported).build();
+    let tools = tools.expect("a context");
+    let ctx = RunContext::detached();
+    let listed = tools.call("list_resources", "{}", &ctx).await;
+    let listed = listed.data::<Value>().expect("a list");
+    assert_eq!(listed["resources"][0]["uri"], "issue://7", "{listed}");
+    assert_eq!(listed["resources"].as_array().map(Vec::len), Some(1));
+    let arguments = json!({"uri": "issue://8"});
+    tokio::select! {
+        read = tools.call("read_resource", arguments, &ctx) => {
+            let error = read.error().expect("an error");
+            assert!(error.message.contains("has changed"), "{error:?}");
+        }
+        message = server.receive() => panic!("{message}"),
+    }
+}
+
 #[tokio::test]
 async fn tools_only_requests_no_other_list() {
     let (_server, imported) = ScriptedServer::import_lists(lists("d"), McpClient::tools_only).await;

@@ -1,6 +1,7 @@
 //! Servers that differ from the protocol: what can be read of them is served.
 
 use super::import::{declared, session};
+use super::support::until;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use serde_json::{Value, json};
@@ -77,6 +78,29 @@ async fn a_server_with_prompts_only_is_served() {
     .await;
     assert_eq!(ImportedToolset::prompts(&imported).len(), 1);
     assert!(tools(&imported).is_empty() && imported.quarantined().is_empty());
+}
+
+// T33
+#[tokio::test]
+async fn a_list_that_fails_at_the_import_is_requested_again() {
+    let mut requests = 0;
+    let imported = import(json!({"prompts": {}}), move |method, _| {
+        if method != "prompts/list" {
+            return None;
+        }
+        requests += 1;
+        Some(match requests {
+            1 => json!({"error": {"code": -32603, "message": "overloaded"}}),
+            _ => json!({"result": {"prompts": [{"name": "greet"}]}}),
+        })
+    })
+    .await;
+    assert!(ImportedToolset::prompts(&imported).is_empty());
+    until(async || {
+        let left_out = left_out(&imported);
+        left_out.iter().any(|text| text.contains("greet"))
+    })
+    .await;
 }
 
 #[tokio::test]
