@@ -56,11 +56,7 @@ pub(crate) async fn check_token(
     response: Response<Body>,
     has_session: bool,
 ) -> HttpResult<Response<Body>> {
-    let challenge = response
-        .headers()
-        .get(WWW_AUTHENTICATE)
-        .and_then(|challenge| challenge.to_str().ok());
-    match (response.status(), challenge.map(str::to_owned)) {
+    match (response.status(), challenges(&response)) {
         (status @ StatusCode::UNAUTHORIZED, None) if has_session => {
             let text = body(response, MAX_REFUSAL)
                 .await
@@ -83,6 +79,14 @@ pub(crate) async fn check_token(
         )),
         _ => Ok(response),
     }
+}
+
+/// Returns all challenges of a refusal, which may be in several headers.
+fn challenges(response: &Response<Body>) -> Option<String> {
+    let headers = response.headers().get_all(WWW_AUTHENTICATE);
+    let texts = headers.iter().filter_map(|header| header.to_str().ok());
+    let texts = texts.collect::<Vec<_>>();
+    (!texts.is_empty()).then(|| texts.join(", "))
 }
 
 /// Returns the error of a refusal.
@@ -303,6 +307,22 @@ impl EventSize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn challenges_of_several_headers_are_read() {
+        let response = Response::builder()
+            .status(StatusCode::UNAUTHORIZED)
+            .header(WWW_AUTHENTICATE, "Basic realm=\"a\"")
+            .header(WWW_AUTHENTICATE, "Bearer scope=\"b\"")
+            .body(Body::from(""))
+            .expect("an answer");
+        let Err(StreamableHttpError::AuthRequired(refusal)) = check_token(response, false).await
+        else {
+            panic!("a refusal");
+        };
+        let expected = "Basic realm=\"a\", Bearer scope=\"b\"";
+        assert_eq!(refusal.www_authenticate_header, expected);
+    }
 
     #[test]
     fn an_event_has_a_size_in_all_forms_of_lines() {
