@@ -6,6 +6,7 @@ use serde_json::Value;
 use std::error::Error;
 use std::iter::successors;
 use std::time::Duration;
+use tool_adapters_agents::oauth2::HttpClient;
 use tool_adapters_http::base_url::is_local;
 use tool_adapters_http::egress::{EgressError, EgressPolicy, client_builder};
 use zeroize::Zeroizing;
@@ -75,9 +76,16 @@ impl Fetcher {
         })
     }
 
-    /// Returns the client, which the exchange of tokens uses too.
-    pub(crate) fn http(&self) -> &Client {
-        &self.http
+    /// Begins a request with a body, for [`exchange`](Self::exchange).
+    pub(crate) fn post(&self, url: &Url) -> RequestBuilder {
+        self.http.post(url.clone())
+    }
+
+    /// Returns the client for the exchange of tokens at a URL, after a check of its address.
+    pub(crate) async fn token_client(&self, url: &str) -> Result<HttpClient, FetchError> {
+        let url = self.parse("the token endpoint", url)?;
+        self.check_proxied(&url).await?;
+        Ok(self.http.clone().into())
     }
 
     /// Parses the URL of a document or an endpoint. It has to be encrypted, unless it is on this
@@ -133,18 +141,24 @@ impl Fetcher {
         Ok((status, object(&body, url)?))
     }
 
+    /// Checks the address of a URL that a proxy reaches.
+    async fn check_proxied(&self, url: &Url) -> Result<(), FetchError> {
+        let Some(policy) = &self.policy else {
+            return Ok(());
+        };
+        let checked = policy.check_proxied(url).await;
+        checked.map_err(|error| FetchError::Unreachable {
+            host: host(url),
+            problem: error.to_string(),
+        })
+    }
+
     async fn send(
         &self,
         request: RequestBuilder,
         url: &Url,
     ) -> Result<(StatusCode, Zeroizing<Vec<u8>>), FetchError> {
-        if let Some(policy) = &self.policy {
-            let checked = policy.check_proxied(url).await;
-            checked.map_err(|error| FetchError::Unreachable {
-                host: host(url),
-                problem: error.to_string(),
-            })?;
-        }
+        self.check_proxied(url).await?;
         let failed = |error: reqwest::Error| FetchError::Unreachable {
             host: host(url),
             problem: describe(&error),
@@ -191,5 +205,41 @@ fn describe(error: &reqwest::Error) -> String {
         None if error.is_timeout() => "no answer in time".to_owned(),
         None if error.is_connect() => "no connection".to_owned(),
         None => "the connection broke".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+    use std::net::SocketAddr;
+    use tool_adapters_http::egress::network::{Network, ProxySettings};
+
+    /// Resolves each name to an address of a private network.
+    struct Private;
+
+    impl Resolve for Private {
+        fn resolve(&self, _: Name) -> Resolving {
+            let found: Addrs = Box::new(std::iter::once(SocketAddr::from(([10, 0, 0, 1], 0))));
+            Box::pin(std::future::ready(Ok(found)))
+        }
+    }
+
+    // T29
+    #[tokio::test]
+    async fn tokens_go_to_no_internal_address_by_a_proxy() {
+        let proxies = ProxySettings {
+            https: Some("http://proxy.example:3128".to_owned()),
+            ..ProxySettings::default()
+        };
+        let network = Network::new(&proxies, Vec::new()).expect("a proxy");
+        let policy = EgressPolicy::new().network(network).resolver(Private);
+        let fetcher = Fetcher::guarded(&policy, false).expect("a client");
+        let url = "https://login.example/token";
+        let refused = fetcher.token_client(url).await.err();
+        assert!(
+            matches!(refused, Some(FetchError::Unreachable { .. })),
+            "{refused:?}"
+        );
     }
 }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 use tokio::time::timeout;
-use tool_adapters_agents::oauth2::{CallbackParams, HttpClient, OAuth2Client, shown};
+use tool_adapters_agents::oauth2::{CallbackParams, OAuth2Client, shown};
 use tool_core::agents::Tokens;
 use tool_core::tool::OAuth2;
 use tool_core::{Secret, trace};
@@ -240,11 +240,12 @@ impl Flow<'_> {
         refresh: &Secret,
     ) -> Result<Tokens, LoginError> {
         let grant = self.grant(Vec::new())?;
-        let http = HttpClient::from(self.fetcher.http().clone());
+        let http = self.fetcher.token_client(&grant.token_url).await?;
         let mut tokens = self
             .client(registration)
             .refresh(&grant, &http, refresh)
             .await?;
+        drop_empty_refresh(&mut tokens);
         tokens.refresh.get_or_insert_with(|| refresh.clone());
         Ok(tokens)
     }
@@ -259,10 +260,10 @@ impl Flow<'_> {
     ) -> Result<(Tokens, Registration, Vec<String>), LoginError> {
         let scopes = self.scopes(needed, granted);
         let grant = self.grant(scopes.clone())?;
-        let (tokens, registration) = match &self.login.consent {
+        let (mut tokens, registration) = match &self.login.consent {
             Consent::Machine => {
                 let registration = self.register("", &scopes).await?;
-                let http = HttpClient::from(self.fetcher.http().clone());
+                let http = self.fetcher.token_client(&grant.token_url).await?;
                 (
                     self.client(&registration)
                         .client_credentials(&grant, &http)
@@ -283,6 +284,7 @@ impl Flow<'_> {
                 self.ask(consent, &grant, known).await?
             }
         };
+        drop_empty_refresh(&mut tokens);
         Ok((tokens, registration, scopes))
     }
 
@@ -329,7 +331,7 @@ impl Flow<'_> {
         let query = asked.await.map_err(|_| LoginError::Timeout)??;
         let code = self.code(query.expose(), &state)?;
         let verifier = Secret::from(verifier.into_secret());
-        let http = HttpClient::from(self.fetcher.http().clone());
+        let http = self.fetcher.token_client(&grant.token_url).await?;
         let tokens = client.exchange_code(grant, &http, &code, &verifier).await?;
         Ok((tokens, registration))
     }
@@ -451,8 +453,7 @@ impl Flow<'_> {
         let body = request.to_string();
         let request = self
             .fetcher
-            .http()
-            .post(url.clone())
+            .post(&url)
             .header(CONTENT_TYPE, "application/json")
             .body(body);
         let (status, answer) = self.fetcher.exchange(request, &url).await?;
@@ -484,6 +485,13 @@ impl Flow<'_> {
             secret_in_body: method == "client_secret_post",
             secret,
         })
+    }
+}
+
+/// Removes a refresh token without a text, as some authorization servers write one in place of none.
+fn drop_empty_refresh(tokens: &mut Tokens) {
+    if tokens.refresh.as_ref().is_some_and(Secret::is_empty) {
+        tokens.refresh = None;
     }
 }
 

@@ -43,6 +43,15 @@ pub(crate) fn at_path(url: &Url, path: &str) -> Url {
     url
 }
 
+/// Returns a document without its members that are null, as some servers write those that they do
+/// not set.
+fn without_nulls(mut document: Value) -> Value {
+    if let Value::Object(members) = &mut document {
+        members.retain(|_, value| !value.is_null());
+    }
+    document
+}
+
 /// The metadata of a protected resource.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ResourceMetadata {
@@ -56,7 +65,7 @@ pub(crate) struct ResourceMetadata {
 impl ResourceMetadata {
     /// Reads the metadata of a server. Fails if it is that of another resource.
     pub(crate) fn of(document: Value, server: &Url) -> Result<Self, String> {
-        let metadata = serde_json::from_value::<Self>(document).map_err(|_| {
+        let metadata = serde_json::from_value::<Self>(without_nulls(document)).map_err(|_| {
             "expected metadata of a protected resource with `resource` and `authorization_servers`".to_owned()
         })?;
         let resource = Url::parse(&metadata.resource)
@@ -203,6 +212,11 @@ pub(crate) fn is_same_issuer(one: &str, other: &str) -> bool {
 }
 
 impl IssuerMetadata {
+    /// Reads the metadata of an authorization server.
+    fn of(document: Value) -> Result<Self, serde_json::Error> {
+        serde_json::from_value(without_nulls(document))
+    }
+
     /// Fetches the metadata of an issuer, which has to name this issuer. An address with something
     /// else is passed over.
     pub(crate) async fn fetch(fetcher: &Fetcher, issuer: &str) -> Result<Self, IssuerError> {
@@ -224,7 +238,7 @@ impl IssuerMetadata {
                     continue;
                 }
             };
-            match serde_json::from_value::<Self>(document) {
+            match Self::of(document) {
                 // Without this check one server could speak for another.
                 Ok(metadata) if is_same_issuer(&metadata.issuer, issuer) => return Ok(metadata),
                 Ok(metadata) => {
@@ -332,6 +346,21 @@ mod tests {
                 "{other}"
             );
         }
+    }
+
+    #[test]
+    fn members_of_metadata_that_are_null_are_absent() {
+        let resource = json!({"resource": "https://mcp.example", "scopes_supported": null});
+        let metadata = ResourceMetadata::of(resource, &url("https://mcp.example/mcp"));
+        assert!(metadata.expect("metadata").scopes_supported.is_empty());
+
+        let issuer = json!({
+            "issuer": "https://as.example",
+            "token_endpoint_auth_methods_supported": null,
+            "authorization_response_iss_parameter_supported": null
+        });
+        let metadata = IssuerMetadata::of(issuer).expect("metadata");
+        assert!(metadata.token_endpoint_auth_methods_supported.is_empty());
     }
 
     #[test]

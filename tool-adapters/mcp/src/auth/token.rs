@@ -346,8 +346,7 @@ async fn introspect(
         oauth2::url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>()
     };
     let request = fetcher
-        .http()
-        .post(url.clone())
+        .post(&url)
         .basic_auth(encoded(id), Some(encoded(secret.expose())));
     let request = request
         .header("content-type", "application/x-www-form-urlencoded")

@@ -438,6 +438,22 @@ async fn a_login_that_was_not_saved_replays_no_token() {
 }
 
 #[tokio::test]
+async fn an_empty_refresh_token_replaces_no_other() {
+    let issuer = Issuer::start().await;
+    let person = Person::default();
+    let url = protected(&issuer).await;
+    issuer.behaviour().lifetime = Some(1);
+    let tools = connect(&url, person.login()).await.expect("a connection");
+    issuer.behaviour().refresh_token = Some("");
+    for _ in 0..2 {
+        assert_eq!(sum(&tools).await, THREE);
+    }
+    let sent = refreshed_with(&issuer);
+    assert!(sent.iter().all(|token| !token.is_empty()), "{sent:?}");
+    assert_eq!(person.asked().len(), 1);
+}
+
+#[tokio::test]
 async fn a_server_without_authorization_needs_no_login() {
     let person = Person::default();
     let url = serve(|server, _| server).await;

@@ -103,6 +103,10 @@ pub(crate) struct Behaviour {
     /// The answer to each request for tokens, in place of tokens.
     pub(crate) token_fault: Option<(StatusCode, &'static str)>,
     pub(crate) is_down: bool,
+    /// The refresh token of each answer, in place of a new one.
+    pub(crate) refresh_token: Option<&'static str>,
+    /// Further members of the answers to registrations.
+    pub(crate) registration: Value,
     /// The scopes that are granted in place of those that are asked for.
     pub(crate) grants: Option<String>,
     pub(crate) keys: Vec<Value>,
@@ -284,7 +288,10 @@ impl Issuer {
         claims["scope"] = json!(scope);
         claims["jti"] = json!(behaviour.issued);
         let lifetime = behaviour.lifetime.unwrap_or(3600);
-        let refresh = format!("refresh-canary-{}", behaviour.issued);
+        let refresh = match behaviour.refresh_token {
+            Some(refresh) => refresh.to_owned(),
+            None => format!("refresh-canary-{}", behaviour.issued),
+        };
         let answer = json!({
             "access_token": self.key.sign(&claims), "token_type": "Bearer", "expires_in": lifetime, "scope": scope,
             "refresh_token": refresh,
