@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use tool_adapters_agents::oauth2::{CallbackParams, OAuth2Client, shown};
 use tool_core::agents::Tokens;
 use tool_core::tool::OAuth2;
-use tool_core::{Secret, trace};
+use tool_core::{Secret, jiff, trace};
 
 /// The scope that some authorization servers issue refresh tokens for.
 const OFFLINE: &str = "offline_access";
@@ -46,13 +46,29 @@ pub(crate) struct Registration {
     pub(crate) redirect_url: String,
     #[serde(default)]
     pub(crate) secret_in_body: bool,
+    /// The end of the secret, in seconds since 1970. Without one, or with 0, it has none.
+    #[serde(default)]
+    pub(crate) secret_expires_at: Option<i64>,
+    /// True if the authorization server may have forgotten the client, so that the next login
+    /// registers anew.
+    #[serde(default)]
+    pub(crate) is_doubtful: bool,
     /// Kept apart, as secrets do not serialise.
     #[serde(skip)]
     pub(crate) secret: Option<Secret>,
 }
 
+impl Registration {
+    /// Returns true if a login may use it.
+    fn is_usable(&self) -> bool {
+        let end = self.secret_expires_at.filter(|end| *end > 0);
+        let has_ended = end.is_some_and(|end| end <= jiff::Timestamp::now().as_second());
+        !self.is_doubtful && !has_ended
+    }
+}
+
 /// Finds the authorization server of a server.
-/// `client_issuer` is the one at which the program's client is registered.
+/// `client_issuer` is the one at which the client is registered.
 pub(crate) async fn discover(
     fetcher: &Fetcher,
     server: &Url,
@@ -305,7 +321,9 @@ impl Flow<'_> {
             Consent::Machine | Consent::Stored(_) => (None, String::new()),
         };
         let known = known.filter(|known| {
-            known.redirect_url == redirect_url && is_same_issuer(&known.issuer, &grant.provider)
+            known.redirect_url == redirect_url
+                && is_same_issuer(&known.issuer, &grant.provider)
+                && known.is_usable()
         });
         let registration = match known {
             Some(known) if self.login.client.is_none() => known.clone(),
@@ -392,6 +410,8 @@ impl Flow<'_> {
             client_id: client_id.to_owned(),
             redirect_url: redirect_url.to_owned(),
             secret_in_body: secret.is_some() && takes_body_only(issuer),
+            secret_expires_at: None,
+            is_doubtful: false,
             secret,
         };
         if let Some(client) = &self.login.client {
@@ -483,6 +503,10 @@ impl Flow<'_> {
             client_id: client_id.to_owned(),
             redirect_url: redirect_url.to_owned(),
             secret_in_body: method == "client_secret_post",
+            secret_expires_at: answer
+                .get("client_secret_expires_at")
+                .and_then(Value::as_i64),
+            is_doubtful: false,
             secret,
         })
     }

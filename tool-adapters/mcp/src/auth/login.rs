@@ -221,8 +221,9 @@ impl OAuthLogin {
     }
 
     /// Sets the time in which a person has to sign in. Defaults to 5 minutes. The limit of the
-    /// connection and of calls,
-    /// [`McpClient::timeout`](crate::McpClient::timeout), begins anew after it.
+    /// connection, [`McpClient::timeout`](crate::McpClient::timeout), begins anew after it. A call
+    /// keeps its own limit: if the person takes longer, the call ends, and the login goes on for
+    /// the next one.
     pub fn timeout(self, limit: Duration) -> Self {
         Self {
             timeout: limit,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tool_adapters_agents::oauth2::shown;
 use tool_adapters_http::base_url::is_local;
 use tool_adapters_http::egress::EgressPolicy;
@@ -35,6 +35,8 @@ const WINDOW: Duration = Duration::from_secs(10 * 60);
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 /// The age below which a refreshed token that is refused is not refreshed again.
 const RECENT: Duration = Duration::from_secs(60);
+/// The time after a failed refresh in which a token that is still good is used without another one.
+const RETRY: Duration = Duration::from_secs(5);
 
 /// The tokens of one server.
 pub(crate) struct ServerTokens {
@@ -60,6 +62,10 @@ struct TokenState {
     found: Option<Discovered>,
     logins: VecDeque<Instant>,
     refreshed: Option<Instant>,
+    /// The last time that a refresh failed while the token was still good.
+    refresh_failed: Option<Instant>,
+    /// The last time that an authorization server was looked for without a word of the server.
+    searched: Option<Instant>,
 }
 
 /// A login as a store keeps it.
@@ -119,18 +125,17 @@ impl ServerTokens {
         }))
     }
 
-    /// Returns true while a login is under way.
-    pub(crate) fn is_asking(&self) -> bool {
-        *self.asking.borrow() > 0
-    }
-
-    /// Waits until no login is under way.
-    pub(crate) async fn asked(&self) {
-        let _ = self
-            .asking
-            .subscribe()
-            .wait_for(|logins| *logins == 0)
-            .await;
+    /// Waits for a time that no login interrupts. It begins anew after each login.
+    pub(crate) async fn sleep_without_login(&self, time: Duration) {
+        let mut asking = self.asking.subscribe();
+        loop {
+            tokio::select! {
+                biased;
+                () = wait_for_login(&mut asking, true) => {}
+                () = sleep(time) => return,
+            }
+            wait_for_login(&mut asking, false).await;
+        }
     }
 
     /// Returns the error of the last attempt to get a token, if it failed.
@@ -214,15 +219,71 @@ impl ServerTokens {
         }
         let outcome = match &refused {
             Some(refused) => self.attempt(state, refused).await.map(Some),
-            None => self.refresh_expired(state).await,
+            None => self.replace_expired(state).await,
         };
         self.attempts.fetch_add(1, Ordering::AcqRel);
         *self.failure.lock() = outcome.as_ref().err().cloned();
         outcome
     }
 
+    /// Finds the authorization server. Of several, the client or the login is known at one.
+    async fn discover(
+        &self,
+        state: &TokenState,
+        challenge: &Challenge,
+    ) -> Result<Discovered, LoginError> {
+        let stored = state.stored.as_ref();
+        let known_issuer = match &self.login.client {
+            Some(client) => Some(&*client.issuer),
+            None => stored.map(|stored| &*stored.registration.issuer),
+        };
+        discover(&self.fetcher, &self.server, challenge, known_issuer).await
+    }
+
+    /// Finds the authorization server that may refresh a stored login. A server that serves
+    /// strangers too does not ask for one.
+    async fn find_for_refresh(&self, state: &mut TokenState) {
+        let has_searched = state
+            .searched
+            .is_some_and(|searched| searched.elapsed() < RECENT);
+        if state.found.is_some() || has_searched || !has_refresh_token(state) {
+            return;
+        }
+        state.searched = Some(Instant::now());
+        match self.discover(state, &Challenge::default()).await {
+            Ok(found) if !is_elsewhere(state, &found) => state.found = Some(found),
+            Ok(_) => {}
+            // A challenge of the server may say more.
+            Err(error) => tracing::debug!(%error, "failed to find the issuer of a stored login"),
+        }
+    }
+
+    /// Replaces a token that is about to end. One that is still good is used if the authorization
+    /// server is not available. Returns `None` if there is no other.
+    async fn replace_expired(&self, state: &mut TokenState) -> Result<Option<Secret>, LoginError> {
+        let old = match self.current() {
+            Some((token, Some(end))) if end.0 > jiff::Timestamp::now() => Some(token),
+            _ => None,
+        };
+        let has_just_failed = state
+            .refresh_failed
+            .is_some_and(|failed| failed.elapsed() < RETRY);
+        if old.is_some() && has_just_failed {
+            return Ok(old);
+        }
+        match self.refresh_expired(state).await {
+            Err(error @ LoginError::Unavailable(_)) if old.is_some() => {
+                tracing::warn!(%error, "failed to refresh a token before its end");
+                state.refresh_failed = Some(Instant::now());
+                Ok(old)
+            }
+            outcome => outcome,
+        }
+    }
+
     /// Refreshes a token that is about to end. Returns `None` if that is not possible.
     async fn refresh_expired(&self, state: &mut TokenState) -> Result<Option<Secret>, LoginError> {
+        self.find_for_refresh(state).await;
         let Some(found) = state.found.clone() else {
             return Ok(None);
         };
@@ -247,20 +308,15 @@ impl ServerTokens {
         refused: &Refused,
     ) -> Result<Secret, LoginError> {
         // Found anew, as the server may have moved to another authorization server.
-        let client_issuer = self.login.client.as_ref().map(|client| &*client.issuer);
-        let found = discover(
-            &self.fetcher,
-            &self.server,
-            &refused.challenge,
-            client_issuer,
-        )
-        .await?;
+        let found = self.discover(state, &refused.challenge).await?;
         state.found = Some(found.clone());
-        if state.stored.as_ref().is_some_and(|stored| {
-            !is_same_issuer(&stored.registration.issuer, &found.issuer.issuer)
-        }) {
-            tracing::warn!(issuer = %found.issuer.issuer.escape_debug(), "the server has another authorization server now");
-            self.keep(state, None).await?;
+        if is_elsewhere(state, &found) {
+            let _lock = self.lock().await?;
+            self.take_newer(state).await?;
+            if is_elsewhere(state, &found) {
+                tracing::warn!(issuer = %found.issuer.issuer.escape_debug(), "the server has another authorization server now");
+                self.keep(state, None).await?;
+            }
         }
         let is_fresh = state
             .refreshed
@@ -418,9 +474,11 @@ impl ServerTokens {
         let (tokens, registration, asked) = match begun {
             Ok(done) => done,
             Err(error) => {
+                // The next login registers anew.
                 if self.is_forgotten(&error) {
-                    // The next login registers anew.
-                    self.keep(state, None).await?;
+                    self.keep_locked(state, None).await?;
+                } else if matches!(error, LoginError::Timeout) {
+                    self.doubt_registration(state, known.is_some()).await?;
                 }
                 return Err(error);
             }
@@ -432,7 +490,7 @@ impl ServerTokens {
         let access = tokens.access.clone();
         let scopes = granted.unwrap_or(asked);
         state.refreshed = None;
-        self.keep(
+        self.keep_locked(
             state,
             Some(StoredLogin {
                 registration,
@@ -489,6 +547,37 @@ impl ServerTokens {
         self.save(state).await
     }
 
+    /// Keeps a login, in the store too, while no other program changes it there.
+    async fn keep_locked(
+        &self,
+        state: &mut TokenState,
+        login: Option<StoredLogin>,
+    ) -> Result<(), LoginError> {
+        state.stored = login;
+        self.publish(state);
+        let _lock = self.lock().await?;
+        self.save(state).await
+    }
+
+    /// Lets the next login register anew: an authorization server that has forgotten a client may
+    /// say so in the browser only. The tokens stay.
+    async fn doubt_registration(
+        &self,
+        state: &mut TokenState,
+        was_known: bool,
+    ) -> Result<(), LoginError> {
+        if !was_known || self.login.client.is_some() {
+            return Ok(());
+        }
+        let _lock = self.lock().await?;
+        let newer = self.take_newer(state).await?;
+        let Some(mut stored) = state.stored.clone().filter(|_| newer.is_none()) else {
+            return Ok(());
+        };
+        stored.registration.is_doubtful = true;
+        self.keep(state, Some(stored)).await
+    }
+
     async fn save(&self, state: &mut TokenState) -> Result<(), LoginError> {
         let text = state
             .stored
@@ -529,6 +618,21 @@ impl TokenState {
     fn access(&self) -> Option<&Secret> {
         self.stored.as_ref().and_then(StoredLogin::access)
     }
+}
+
+/// Returns true if there is a login at another authorization server.
+fn is_elsewhere(state: &TokenState, found: &Discovered) -> bool {
+    state
+        .stored
+        .as_ref()
+        .is_some_and(|stored| !is_same_issuer(&stored.registration.issuer, &found.issuer.issuer))
+}
+
+/// Waits until a login is under way, or until none is.
+async fn wait_for_login(asking: &mut watch::Receiver<usize>, is_asking: bool) {
+    let is_so = |logins: &usize| (*logins > 0) == is_asking;
+    // The sender outlives the wait.
+    _ = asking.wait_for(is_so).await;
 }
 
 fn is_same(one: Option<&Secret>, other: Option<&Secret>) -> bool {
@@ -613,5 +717,28 @@ impl<'a> LoginUnderWay<'a> {
 impl Drop for LoginUnderWay<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|logins| *logins -= 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // A login that ends shortly before the limit leaves all of it for the connection.
+    #[tokio::test(start_paused = true)]
+    async fn the_limit_of_a_connection_begins_anew_after_a_login() {
+        let login = OAuthLogin::stored("sign in");
+        let server = Url::parse("https://mcp.example/mcp").expect("a URL");
+        let tokens = ServerTokens::new(login, &server).expect("tokens");
+        let limit = Duration::from_secs(30);
+        let began = Instant::now();
+
+        let signing_in = async {
+            sleep(Duration::from_secs(10)).await;
+            let _asking = LoginUnderWay::new(&tokens.asking);
+            sleep(Duration::from_secs(19)).await;
+        };
+        tokio::join!(tokens.sleep_without_login(limit), signing_in);
+        assert_eq!(began.elapsed().as_secs(), 10 + 19 + 30);
     }
 }

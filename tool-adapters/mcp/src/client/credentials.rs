@@ -359,12 +359,11 @@ impl Credentials {
     /// Waits until a connection has taken too long. The time in which a person signs in does not
     /// count.
     pub(crate) async fn time_out(&self, limit: Duration) {
-        sleep(limit).await;
         #[cfg(feature = "auth")]
-        while let Some(oauth) = self.oauth.as_ref().filter(|oauth| oauth.is_asking()) {
-            oauth.asked().await;
-            sleep(limit).await;
+        if let Some(oauth) = &self.oauth {
+            return oauth.sleep_without_login(limit).await;
         }
+        sleep(limit).await;
     }
 
     /// Notes the secrets of the headers and of the URL.

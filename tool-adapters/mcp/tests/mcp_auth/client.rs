@@ -1,16 +1,21 @@
 //! Logins at the client.
 
-use crate::issuer::{Issuer, form};
+use crate::issuer::{Issuer, form, json_answer};
 use crate::support::{protected, serve, server};
+use axum::extract::Request;
 use axum::http::StatusCode;
+use axum::middleware::{Next, from_fn};
+use axum::response::IntoResponse;
 use serde_json::json;
 use std::collections::HashSet;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tool_adapters::mcp::{
-    ImportError, LoginError, LoginRequest, LoginStore, McpClient, MemoryLoginStore, OAuthLogin,
+    ImportError, LoginError, LoginLock, LoginRequest, LoginStore, McpClient, MemoryLoginStore,
+    OAuthLogin,
 };
 use tool_core::{RunContext, Secret, ToolContext};
 
@@ -451,6 +456,198 @@ async fn an_empty_refresh_token_replaces_no_other() {
     let sent = refreshed_with(&issuer);
     assert!(sent.iter().all(|token| !token.is_empty()), "{sent:?}");
     assert_eq!(person.asked().len(), 1);
+}
+
+#[tokio::test]
+async fn a_token_is_used_to_its_end_while_there_is_no_other() {
+    let issuer = Issuer::start().await;
+    let url = protected(&issuer).await;
+    // It is refreshed 30 s before its end.
+    issuer.behaviour().lifetime = Some(20);
+    let tools = connect(&url, Person::default().login())
+        .await
+        .expect("a connection");
+    issuer.behaviour().token_fault = Some((StatusCode::SERVICE_UNAVAILABLE, ""));
+    assert_eq!(sum(&tools).await, THREE);
+}
+
+/// A login that nobody answers.
+fn unanswered() -> OAuthLogin {
+    let login = OAuthLogin::browser(|_| std::future::ready(Ok::<_, std::io::Error>(())));
+    login.timeout(std::time::Duration::ZERO)
+}
+
+#[tokio::test]
+async fn an_unanswered_login_costs_its_registration() {
+    let issuer = Issuer::start().await;
+    let person = Person::default();
+    let server = NamingServer::start(&[&issuer.url], true).await;
+    let store = server.stored_login(&issuer).await;
+    issuer.behaviour().refuses_refresh = true;
+
+    // An authorization server that has forgotten the client may say so in the browser only.
+    let refused = connect(&server.url, unanswered().store(store.clone())).await;
+    let refused = refused.expect_err("no answer");
+    assert!(
+        matches!(refused, ImportError::Login(LoginError::Timeout)),
+        "{refused}"
+    );
+    assert!(issuer.requests("/register").is_empty());
+    let tools = connect(&server.url, person.login().store(store)).await;
+    assert_eq!(sum(&tools.expect("a connection")).await, THREE);
+    assert_eq!(issuer.requests("/register").len(), 1);
+}
+
+#[tokio::test]
+async fn a_client_whose_secret_has_ended_registers_anew() {
+    let issuer = Issuer::start().await;
+    let person = Person::default();
+    let url = protected(&issuer).await;
+    issuer.behaviour().registration = json!({
+        "client_secret": "hunter2",
+        "client_secret_expires_at": 1,
+        "token_endpoint_auth_method": "client_secret_basic"
+    });
+    issuer.behaviour().lifetime = Some(1);
+    let tools = connect(&url, person.login()).await.expect("a connection");
+    issuer.behaviour().lifetime = None;
+    issuer.behaviour().refuses_refresh = true;
+    assert_eq!(sum(&tools).await, THREE);
+    assert_eq!(issuer.requests("/register").len(), 2);
+}
+
+/// A server that names issuers, and takes any token.
+struct NamingServer {
+    url: String,
+    /// The tokens of its requests.
+    tokens: Arc<Mutex<Vec<Option<String>>>>,
+}
+
+impl NamingServer {
+    /// One that takes strangers too, unless it `needs_token`.
+    async fn start(issuers: &[&str], needs_token: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("an address");
+        let url = format!("http://{}/mcp", listener.local_addr().expect("an address"));
+        let document = json!({"resource": url, "authorization_servers": issuers});
+        let tokens = Arc::<Mutex<Vec<_>>>::default();
+        let seen = Arc::clone(&tokens);
+        let check = move |request: Request, next: Next| {
+            let document = document.clone();
+            let seen = Arc::clone(&seen);
+            async move {
+                let path = request.uri().path();
+                if path.starts_with("/.well-known/oauth-protected-resource") {
+                    return json_answer(StatusCode::OK, &document);
+                }
+                let token = request.headers().get("authorization");
+                let token = token.map(|token| token.to_str().expect("text").to_owned());
+                seen.lock().expect("no panic").push(token.clone());
+                if needs_token && token.is_none() {
+                    return StatusCode::UNAUTHORIZED.into_response();
+                }
+                next.run(request).await
+            }
+        };
+        let app = server().path("/mcp").router().layer(from_fn(check));
+        tokio::spawn(async move { axum::serve(listener, app).await });
+        Self { url, tokens }
+    }
+
+    /// Returns a store with a login at an issuer whose access token is over.
+    async fn stored_login(&self, issuer: &Issuer) -> MemoryLoginStore {
+        let unused = TcpListener::bind("127.0.0.1:0").await.expect("an address");
+        let address = unused.local_addr().expect("an address");
+        let registration = json!({
+            "issuer": issuer.url,
+            "client_id": "client-1",
+            "redirect_url": format!("http://{address}/callback")
+        });
+        let login = json!({
+            "version": 1,
+            "server": self.url,
+            "registration": registration,
+            "access_token": "old",
+            "refresh_token": "refresh-1",
+            "expires_at": "2020-01-01T00:00:00Z",
+            "scopes": []
+        });
+        let store = MemoryLoginStore::default();
+        let login = Secret::from(login.to_string());
+        store.save(&self.url, Some(login)).await.expect("saved");
+        store
+    }
+}
+
+#[tokio::test]
+async fn a_stored_login_is_refreshed_where_strangers_are_served() {
+    let issuer = Issuer::start().await;
+    let server = NamingServer::start(&[&issuer.url], false).await;
+    let store = server.stored_login(&issuer).await;
+    let login = OAuthLogin::stored("sign in").store(store);
+    let tools = connect(&server.url, login).await.expect("a connection");
+    assert_eq!(sum(&tools).await, THREE);
+    assert_eq!(refreshed_with(&issuer), ["refresh-1"]);
+    let tokens = server.tokens.lock().expect("no panic").clone();
+    assert!(tokens.iter().all(Option::is_some), "{tokens:?}");
+}
+
+#[tokio::test]
+async fn a_login_at_an_issuer_that_is_named_later_is_kept() {
+    let other = Issuer::start().await;
+    let issuer = Issuer::start().await;
+    let server = NamingServer::start(&[&other.url, &issuer.url], true).await;
+    let store = server.stored_login(&issuer).await;
+    let login = OAuthLogin::stored("sign in").store(store);
+    let tools = connect(&server.url, login).await.expect("a connection");
+    assert_eq!(sum(&tools).await, THREE);
+    assert_eq!(refreshed_with(&issuer), ["refresh-1"]);
+}
+
+/// A store that counts what is saved without its lock.
+#[derive(Clone, Default)]
+struct LockedStore {
+    logins: MemoryLoginStore,
+    is_locked: Arc<AtomicBool>,
+    saved_unlocked: Arc<AtomicUsize>,
+}
+
+/// Frees a [`LockedStore`] when it is dropped.
+struct Locked(Arc<AtomicBool>);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::SeqCst);
+    }
+}
+
+impl LoginStore for LockedStore {
+    fn load<'a>(&'a self, server: &'a str) -> Stored<'a, Option<Secret>> {
+        self.logins.load(server)
+    }
+
+    fn save<'a>(&'a self, server: &'a str, login: Option<Secret>) -> Stored<'a, ()> {
+        if !self.is_locked.load(Ordering::SeqCst) {
+            self.saved_unlocked.fetch_add(1, Ordering::SeqCst);
+        }
+        self.logins.save(server, login)
+    }
+
+    fn lock<'a>(&'a self, _: &'a str) -> Stored<'a, LoginLock> {
+        self.is_locked.store(true, Ordering::SeqCst);
+        let lock = LoginLock::new(Locked(Arc::clone(&self.is_locked)));
+        Box::pin(std::future::ready(Ok(lock)))
+    }
+}
+
+#[tokio::test]
+async fn a_login_is_saved_while_its_store_is_locked() {
+    let issuer = Issuer::start().await;
+    let store = LockedStore::default();
+    let url = protected(&issuer).await;
+    let login = Person::default().login().store(store.clone());
+    let tools = connect(&url, login).await.expect("a connection");
+    assert_eq!(sum(&tools).await, THREE);
+    assert_eq!(store.saved_unlocked.load(Ordering::SeqCst), 0);
 }
 
 #[tokio::test]

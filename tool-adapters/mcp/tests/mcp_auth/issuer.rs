@@ -195,10 +195,11 @@ impl Issuer {
             "/register" => {
                 let asked = serde_json::from_str::<Value>(&body).expect("JSON");
                 let id = format!("client-{}", behaviour.requests.len());
-                json_answer(
-                    StatusCode::CREATED,
-                    &json!({"client_id": id, "redirect_uris": asked["redirect_uris"]}),
-                )
+                let mut answer = json!({"client_id": id, "redirect_uris": asked["redirect_uris"]});
+                for (name, value) in behaviour.registration.as_object().into_iter().flatten() {
+                    answer[name] = value.clone();
+                }
+                json_answer(StatusCode::CREATED, &answer)
             }
             "/authorize" => self.authorize(&mut behaviour, parts.uri.query().unwrap_or_default()),
             "/token" => self.exchange(&mut behaviour, &form(&body)),
