@@ -1,7 +1,8 @@
 //! The calls about which a rule of a policy asks a person: all of them, or those that meet a
 //! condition. Patterns of arguments are compared with values, not with their spelling.
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
+use std::cell::Cell;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use tool_core::text::matches_wildcards;
@@ -57,15 +58,9 @@ fn is_met(argument: &str, pattern: &str, arguments: &Value, schema: &Value) -> b
     let Some(value) = arguments.get(argument) else {
         return false;
     };
-    let declared = schema
-        .get("properties")
-        .and_then(|properties| properties.get(argument));
-    let takes_numbers = declared.is_some_and(|declared| takes_numbers(declared, schema, MAX_DEPTH));
+    let takes_numbers = NumberSearch::new(schema).argument_takes_numbers(argument, schema);
     has_match(value, pattern, takes_numbers)
 }
-
-/// The depth to which a schema is searched for numbers.
-const MAX_DEPTH: usize = 16;
 
 /// Returns the patterns that arguments have, in words. Arguments that cannot be read are a reason
 /// of their own.
@@ -140,33 +135,134 @@ fn plain_digits(number: &Number) -> String {
     }
 }
 
-/// Returns true if a schema names a type of numbers, at this value or in it.
-fn takes_numbers(schema: &Value, root: &Value, depth: usize) -> bool {
-    let Some(depth) = depth.checked_sub(1) else {
-        return true;
-    };
-    let is_number = |name: &Value| name == "number" || name == "integer";
-    let leads_to_numbers = |schema: &Value| takes_numbers(schema, root, depth);
-    let Some(map) = schema.as_object() else {
-        return false;
-    };
-    map.iter()
-        .any(|(keyword, value)| match (keyword.as_str(), value) {
-            ("type", Value::Array(names)) => names.iter().any(is_number),
-            ("type", name) => is_number(name),
-            ("$ref", Value::String(reference)) => reference
-                .strip_prefix('#')
-                .and_then(|pointer| root.pointer(pointer))
-                .is_none_or(leads_to_numbers),
-            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(schemas)) => {
-                schemas.iter().any(leads_to_numbers)
+/// Maximum number of schemas in which numbers are searched for one argument. A schema may refer to
+/// itself.
+const MAX_SCHEMAS: usize = 256;
+
+/// A search for a number that the schema of a tool's arguments allows. What it does not understand
+/// allows numbers: a person is asked once too often then.
+struct NumberSearch<'a> {
+    /// The schema in which references are resolved.
+    root: &'a Value,
+    /// The schemas that may still be searched.
+    left: Cell<usize>,
+}
+
+impl<'a> NumberSearch<'a> {
+    fn new(root: &'a Value) -> Self {
+        Self {
+            root,
+            left: Cell::new(MAX_SCHEMAS),
+        }
+    }
+
+    /// Returns false if no value of an argument can be a number or have one in it. `schema` is that
+    /// of all arguments.
+    fn argument_takes_numbers(&self, argument: &str, schema: &Value) -> bool {
+        self.may_hold(schema, &|schema| {
+            let properties = schema.get("properties");
+            let declared = properties.and_then(|properties| properties.get(argument));
+            if declared.is_none() && schema.contains_key("patternProperties") {
+                return true;
             }
-            ("properties" | "patternProperties", Value::Object(schemas)) => {
-                schemas.values().any(leads_to_numbers)
-            }
-            ("items" | "additionalProperties", schema) => leads_to_numbers(schema),
-            _ => false,
+
+            let declared = declared.or_else(|| schema.get("additionalProperties"));
+            declared.is_none_or(|declared| self.takes_numbers(declared))
         })
+    }
+
+    /// Returns false if no value can be a number or have one in it.
+    fn takes_numbers(&self, schema: &Value) -> bool {
+        self.may_hold(schema, &|schema| self.takes_numbers_itself(schema))
+    }
+
+    /// Returns false if a condition does not hold for a schema, and so for none of its values. It
+    /// has to hold for the schema itself, for all of `allOf`, for one of `anyOf` and of `oneOf`, and
+    /// for the target of `$ref`.
+    fn may_hold(&self, schema: &Value, holds_for: &dyn Fn(&Map<String, Value>) -> bool) -> bool {
+        let Some(left) = self.left.get().checked_sub(1) else {
+            return true;
+        };
+        self.left.set(left);
+        let Value::Object(schema) = schema else {
+            return *schema != Value::Bool(false);
+        };
+        if !holds_for(schema) {
+            return false;
+        }
+
+        let may_hold = |schema: &Value| self.may_hold(schema, holds_for);
+        let for_all = schema.get("allOf").and_then(Value::as_array);
+        if for_all.is_some_and(|schemas| !schemas.iter().all(may_hold)) {
+            return false;
+        }
+        for keyword in ["anyOf", "oneOf"] {
+            let for_one = schema.get(keyword).and_then(Value::as_array);
+            if for_one.is_some_and(|schemas| !schemas.iter().any(may_hold)) {
+                return false;
+            }
+        }
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
+        let target = pointer.and_then(|pointer| self.root.pointer(pointer));
+        target.is_none_or(may_hold)
+    }
+
+    /// Returns false if the type or the listed values of a schema rule out a number.
+    fn takes_numbers_itself(&self, schema: &Map<String, Value>) -> bool {
+        if let Some(value) = schema.get("const")
+            && !has_number(value)
+        {
+            return false;
+        }
+        if let Some(Value::Array(values)) = schema.get("enum")
+            && !values.iter().any(has_number)
+        {
+            return false;
+        }
+
+        let is_type = |name: &str| match schema.get("type") {
+            None => true,
+            Some(Value::Array(types)) => types.iter().any(|one| one == name),
+            Some(one) => one == name,
+        };
+        is_type("number")
+            || is_type("integer")
+            || (is_type("array") && self.items_take_numbers(schema))
+            || (is_type("object") && self.members_take_numbers(schema))
+    }
+
+    fn items_take_numbers(&self, schema: &Map<String, Value>) -> bool {
+        let items = match schema.get("items") {
+            // Before 2020-12 an array has the schemas of the first items.
+            None | Some(Value::Array(_)) => return true,
+            Some(items) => items,
+        };
+        let first = schema.get("prefixItems").and_then(Value::as_array);
+        self.takes_numbers(items)
+            || first.is_some_and(|first| first.iter().any(|item| self.takes_numbers(item)))
+    }
+
+    fn members_take_numbers(&self, schema: &Map<String, Value>) -> bool {
+        let Some(additional) = schema.get("additionalProperties") else {
+            return true;
+        };
+        let declared = ["properties", "patternProperties"]
+            .iter()
+            .filter_map(|keyword| schema.get(*keyword)?.as_object())
+            .flat_map(Map::values);
+        self.takes_numbers(additional) || declared.into_iter().any(|one| self.takes_numbers(one))
+    }
+}
+
+/// Returns true if a value is a number or has one in it.
+fn has_number(value: &Value) -> bool {
+    match value {
+        Value::Number(_) => true,
+        Value::Array(items) => items.iter().any(has_number),
+        Value::Object(members) => members.values().any(has_number),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
 }
 
 #[cfg(test)]
@@ -243,6 +339,70 @@ mod tests {
             assert!(is_asked("500", &schema, r#"["5e2"]"#), "{schema}");
             assert!(!is_asked("500", &schema, r#"["5e3"]"#), "{schema}");
         }
+    }
+
+    #[test]
+    fn texts_are_numbers_too_where_no_type_rules_them_out() {
+        let schemas = [
+            json!(true),
+            json!({"title": "Amount"}),
+            json!({"type": "object"}),
+            json!({"type": ["string", "array"]}),
+            json!({"if": {"type": "string"}, "then": {}, "else": {}}),
+            json!({"enum": ["5e2", 500]}),
+            json!({"anyOf": [{"type": "string"}, {}]}),
+            json!({"$ref": "other.json"}),
+            json!({"$ref": "#/properties/amount"}),
+        ];
+        for schema in schemas {
+            assert!(is_asked("500", &schema, r#"["5e2"]"#), "{schema}");
+        }
+    }
+
+    #[test]
+    fn arguments_are_searched_where_the_root_declares_them() {
+        let number = json!({"properties": {"amount": {}}});
+        let text = json!({"properties": {"amount": {"type": "string"}}});
+        for (schema, is_asked) in [
+            (json!({}), true),
+            (json!({"additionalProperties": {"type": "string"}}), false),
+            (
+                json!({"patternProperties": {"^a": {}}, "additionalProperties": false}),
+                true,
+            ),
+            (json!({"allOf": [number]}), true),
+            (json!({"allOf": [number, text]}), false),
+            (json!({"anyOf": [text, number]}), true),
+            (json!({"oneOf": [text, text]}), false),
+            (json!({"$ref": "#/$defs/a", "$defs": {"a": number}}), true),
+            (json!({"$ref": "#/$defs/a", "$defs": {"a": text}}), false),
+        ] {
+            let asks = with_patterns([("amount", "500")]);
+            let reason = asks.reason(r#"{"amount": "5e2"}"#, &schema);
+            assert_eq!(reason.is_some(), is_asked, "{schema}");
+        }
+    }
+
+    #[test]
+    fn types_and_values_without_numbers_rule_them_out() {
+        let schemas = [
+            json!(false),
+            json!({"const": "5e2"}),
+            json!({"enum": ["5e2", ["5e2"]]}),
+            json!({"type": "array", "items": {"type": "string"}}),
+            json!({"type": "object", "additionalProperties": false, "properties": {"a": {"type": "string"}}}),
+            json!({"allOf": [{}, {"type": ["string", "null"]}]}),
+        ];
+        for schema in schemas {
+            assert!(!is_asked("500", &schema, r#"["5e2"]"#), "{schema}");
+        }
+    }
+
+    #[test]
+    fn a_schema_of_many_references_is_searched_in_part() {
+        let references = vec![json!({"$ref": "#/properties/amount"}); 100];
+        let schema = json!({"allOf": references});
+        assert!(is_asked("500", &schema, r#""5e2""#));
     }
 
     #[test]
