@@ -8,13 +8,12 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::sleep;
 use tool_adapters_http::debug_only;
 use tool_adapters_http::egress::EgressPolicy;
 use tool_adapters_mcp::{LoginLock, LoginRequest, LoginStore, OAuthLogin};
-use tool_core::text::escape_invisible;
+use tool_core::text::{escape_invisible, hex};
 
 /// The login at a server, the table `oauth` of the policy.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
@@ -221,32 +220,76 @@ fn open_lock(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
+/// The end of the name of a file that is about to replace a login. Random characters follow it.
+const NEW: &str = ".new-";
+
+/// The time after which such a file is what a killed process has left.
+const LEFT_BEHIND: Duration = Duration::from_secs(60);
+
 /// Replaces the file as a whole, so that a reader sees the earlier login or this one.
 fn write(path: &Path, login: Option<&tool_core::Secret>) -> io::Result<()> {
-    static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let Some(login) = login else {
         return fs::remove_file(path).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Ok(()),
             _ => Err(error),
         });
     };
+    remove_left_behind(path);
+    // In containers many processes have the same id.
+    let mut random = [0; 8];
+    getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
     let mut new = path.as_os_str().to_owned();
-    new.push(format!(
-        ".{}-{}",
-        std::process::id(),
-        WRITTEN.fetch_add(1, Ordering::Relaxed)
-    ));
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let mut file = options.open(&new)?;
-    let written = file
-        .write_all(login.expose().as_bytes())
-        .and_then(|()| file.sync_all());
-    written
-        .and_then(|()| fs::rename(&new, path))
-        .inspect_err(|_| _ = fs::remove_file(&new))
+    new.push(format!("{NEW}{}", hex(&random)));
+    let replace = || {
+        let mut options = File::options();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut file = options.open(&new)?;
+        file.write_all(login.expose().as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&new, path)?;
+        sync_folder(path)
+    };
+    replace().inspect_err(|_| _ = fs::remove_file(&new))
+}
+
+/// Removes the files that killed processes have left. They have secrets.
+fn remove_left_behind(path: &Path) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let Ok(files) = fs::read_dir(folder_of(path)) else {
+        return;
+    };
+    for file in files.flatten() {
+        let other = file.file_name();
+        let random = other.to_str().and_then(|other| other.strip_prefix(&*name));
+        if !random.is_some_and(|random| random.starts_with(NEW)) {
+            continue;
+        }
+        let modified = file.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|modified| modified.elapsed().ok());
+        if age.is_some_and(|age| age > LEFT_BEHIND) {
+            _ = fs::remove_file(file.path());
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
+
+/// Makes the replacement of a file durable.
+#[cfg(unix)]
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(folder_of(path))?.sync_all()
+}
+
+/// Windows has no such operation.
+#[cfg(not(unix))]
+fn sync_folder(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 #[cfg(all(test, unix))]
@@ -268,6 +311,43 @@ mod tests {
         assert!(waiting.await.is_err(), "the first one has it");
         drop(lock);
         assert!(second.lock("github").await.is_ok());
+    }
+
+    /// Makes a file beside a login, with the age of one that a killed process has left.
+    fn leave_behind(path: &Path) {
+        let file = File::create(path).expect("created");
+        let killed = std::time::SystemTime::now() - 2 * LEFT_BEHIND;
+        file.set_modified(killed).expect("its time is set");
+    }
+
+    #[test]
+    fn a_login_is_saved_beside_what_a_killed_save_left() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("github.login.json");
+        // The form of earlier versions, with the id of this process.
+        for counter in 0..64 {
+            let left = format!("github.login.json.{}-{counter}", std::process::id());
+            leave_behind(&folder.path().join(left));
+        }
+        write(&path, Some(&"{}".into())).expect("saved");
+        assert_eq!(fs::read_to_string(&path).expect("a login"), "{}");
+    }
+
+    #[test]
+    fn a_save_removes_what_killed_saves_left() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("github.login.json");
+        let other = folder.path().join("git.login.json.new-0123");
+        let at_work = folder.path().join("github.login.json.new-4567");
+        leave_behind(&folder.path().join("github.login.json.new-0123"));
+        leave_behind(&other);
+        File::create(&at_work).expect("created");
+        write(&path, Some(&"{}".into())).expect("saved");
+
+        let files = fs::read_dir(folder.path()).expect("files").flatten();
+        let mut left = files.map(|file| file.path()).collect::<Vec<_>>();
+        left.sort();
+        assert_eq!(left, [other, path, at_work]);
     }
 
     #[test]
