@@ -349,7 +349,9 @@ impl GatewayPolicy {
             None if is_address(host) => policy = policy.allow_host(host),
             None => {}
             Some(rules) => {
-                let is_private = rules.private.iter().any(|named| comparable(named) == *host);
+                // Of a name in `private`, or of an address in one of its networks.
+                let only_private = rules.allow_private(EgressPolicy::new().only_allowed());
+                let is_private = only_private.check_url(url).is_ok();
                 let matches = |pattern: &String| matches_wildcards(&comparable(pattern), host);
                 let is_allowed = match &rules.hosts {
                     None => true,
@@ -718,6 +720,23 @@ mod tests {
             ("https://INTERN.example/mcp", true),
             ("https://api.example.org/mcp", false),
             ("http://[::2]:3000/mcp", false),
+        ] {
+            let url = Url::parse(url).expect("a URL");
+            assert_eq!(policy.egress_of(&url).is_ok(), is_allowed, "{url}");
+        }
+    }
+
+    #[test]
+    fn an_address_in_a_private_network_is_allowed() {
+        let policy = policy(
+            "[egress]\nhosts = ['*.corp.example']\nprivate = ['10.1.0.0/16', 'fd00:1::/32']",
+        );
+        for (url, is_allowed) in [
+            ("http://10.1.2.3/mcp", true),
+            ("http://[fd00:1::7]/mcp", true),
+            ("http://10.2.0.1/mcp", false),
+            ("http://192.0.2.1/mcp", false),
+            ("http://1.1.1.1/mcp", false),
         ] {
             let url = Url::parse(url).expect("a URL");
             assert_eq!(policy.egress_of(&url).is_ok(), is_allowed, "{url}");
