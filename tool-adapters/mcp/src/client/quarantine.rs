@@ -102,8 +102,11 @@ pub(crate) struct Quarantine(Mutex<Quarantined>);
 #[derive(Default)]
 struct Quarantined {
     tools: BTreeMap<String, KeptTool>,
-    /// The number of tools that are kept although they were never offered.
+    /// The number of tools that are kept although they were never offered, without the added ones.
     foreign: usize,
+    /// The number of added tools. They have room of their own, as they are offered at the next
+    /// import.
+    added: usize,
     /// The tools that were logged, and those that were not, since the last check of the list.
     logged: usize,
     unlogged: usize,
@@ -127,25 +130,42 @@ impl KeptTool {
             new_in: None,
         }
     }
+
+    fn is_added(&self) -> bool {
+        self.tool.reason == QuarantineReason::Added
+    }
 }
 
 impl Quarantined {
+    /// Returns the number of tools that share the room of a tool which was never offered.
+    fn beside(&mut self, kept: &KeptTool) -> &mut usize {
+        if kept.is_added() {
+            &mut self.added
+        } else {
+            &mut self.foreign
+        }
+    }
+
     fn remove(&mut self, name: &str) {
-        if let Some(removed) = self.tools.remove(name) {
-            self.foreign -= usize::from(removed.is_foreign);
+        if let Some(removed) = self.tools.remove(name)
+            && removed.is_foreign
+        {
+            *self.beside(&removed) -= 1;
         }
     }
 
     fn insert(&mut self, kept: KeptTool) {
         let name = kept.tool.name.clone();
         self.remove(&name);
-        self.foreign += usize::from(kept.is_foreign);
+        if kept.is_foreign {
+            *self.beside(&kept) += 1;
+        }
         self.tools.insert(name, kept);
     }
 }
 
 impl Quarantine {
-    /// Maximum number of tools that are kept although they were never offered.
+    /// Maximum number of tools that are kept although they were never offered, and of added ones.
     const MAX_FOREIGN: usize = 1_000;
 
     /// Maximum number of tools that one check of the list logs.
@@ -181,7 +201,9 @@ impl Quarantine {
         if known.is_some_and(|known| known.tool == *tool) {
             return;
         }
-        let is_known = known.is_some();
+        let was_added = known.is_some_and(KeptTool::is_added);
+        // An added tool has its place in another room.
+        let has_place = known.is_some() && !was_added;
         if matches!(tool.reason, QuarantineReason::SwitchedOff(_)) {
             tracing::debug!(server = %server.escape_debug(), tool = %name.escape_debug(), "left out a tool");
         } else if quarantined.logged < Self::MAX_LOGGED {
@@ -191,9 +213,11 @@ impl Quarantine {
         } else {
             quarantined.unlogged += 1;
         }
-        let has_room = quarantined.foreign < Self::MAX_FOREIGN;
-        if is_known || has_room || !kept.is_foreign {
+        let has_room = *quarantined.beside(&kept) < Self::MAX_FOREIGN;
+        if has_place || has_room || !kept.is_foreign {
             quarantined.insert(kept);
+        } else if was_added {
+            quarantined.remove(&kept.tool.name);
         }
     }
 
@@ -325,6 +349,31 @@ mod tests {
             assert!(quarantine.get(&name).is_some(), "{name}");
             quarantine.lift(&name);
         }
+    }
+
+    // T33
+    #[test]
+    fn added_tools_have_room_beside_those_never_offered() {
+        let quarantine = Quarantine::default();
+        for at in 0..=Quarantine::MAX_FOREIGN {
+            let reason = QuarantineReason::SwitchedOff("enabledTools".to_owned());
+            quarantine.add("acme", &format!("off_{at}"), false, reason);
+        }
+        quarantine.add_new("acme", "new", Declaration::Tool, QuarantineReason::Added);
+        let added = quarantine.get("new").expect("it is kept");
+        assert_eq!(added.reason, QuarantineReason::Added);
+    }
+
+    // T33
+    #[test]
+    fn added_tools_that_are_not_offered_fill_no_memory() {
+        let quarantine = Quarantine::default();
+        for at in 0..3 * Quarantine::MAX_FOREIGN {
+            let name = format!("tool_{at}");
+            quarantine.add_new("acme", &name, Declaration::Tool, QuarantineReason::Added);
+            quarantine.add("acme", &name, false, QuarantineReason::NotPinned);
+        }
+        assert_eq!(names(&quarantine).len(), Quarantine::MAX_FOREIGN);
     }
 
     // T33
