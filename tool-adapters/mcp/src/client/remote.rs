@@ -641,7 +641,8 @@ impl RemoteServer {
         self.quarantine.forget_new(kind, &keys);
     }
 
-    /// Quarantines what has changed in a list, or was added to it.
+    /// Quarantines what has changed in a list, or was added to it. A list that has failed adds
+    /// nothing, as an import of it would fail in the same way.
     fn compare(&self, kind: Declaration, listed: &ListedPins) {
         let imported = self.imported.lock().clone();
         for (key, fingerprint) in &listed.found {
@@ -651,7 +652,7 @@ impl RemoteServer {
                     let changed = fingerprint.changed_members(known);
                     self.quarantine(key, QuarantineReason::Changed(changed));
                 }
-                None if self.quarantine.get(key).is_some() => {}
+                None if listed.has_failed || self.quarantine.get(key).is_some() => {}
                 None => self.quarantine_new(key, kind, QuarantineReason::Added),
             }
         }

@@ -595,6 +595,28 @@ async fn a_list_that_fails_is_requested_again() {
 }
 
 // T33
+#[tokio::test(start_paused = true)]
+async fn a_list_that_fails_on_a_later_page_adds_nothing() {
+    let (mut server, imported) = ScriptedServer::import_lists(lists("d"), |client| client).await;
+    let before = imported.quarantined();
+    server
+        .lists
+        .as_object_mut()
+        .expect("lists")
+        .remove("prompts/list");
+    server
+        .notify("notifications/prompts/list_changed", json!({}))
+        .await;
+    let first = server.receive_method("prompts/list").await;
+    let page = json!({"prompts": [{"name": "new"}], "nextCursor": "2"});
+    server.answer(&first, page).await;
+    fail_list(&mut server, "prompts/list").await;
+    // The list is requested again once it was looked at.
+    server.receive_method("prompts/list").await;
+    assert_eq!(imported.quarantined(), before);
+}
+
+// T33
 #[tokio::test]
 async fn importing_again_keeps_the_prompts_of_a_failed_list() {
     let (mut server, first) = ScriptedServer::import_lists(lists("d"), |client| client).await;
