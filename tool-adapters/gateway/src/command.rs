@@ -359,8 +359,9 @@ async fn reload_on_hangup(gateway: Gateway) {
     };
     while hangups.recv().await.is_some() {
         gateway.reopen_audit();
-        // A problem is logged.
-        _ = gateway.reload().await;
+        let gateway = gateway.clone();
+        // Beside the next signal, for which the audit log is opened at once. A problem is logged.
+        tokio::spawn(async move { gateway.reload().await });
     }
 }
 

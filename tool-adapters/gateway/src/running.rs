@@ -208,7 +208,7 @@ impl Gateway {
         inner.spawn(changed, async |inner| {
             sleep(SETTLE).await;
             if inner.offer_tools() {
-                inner.refresh_clients().await;
+                inner.refresh_clients();
             }
         });
         inner.spawn(
@@ -510,9 +510,11 @@ impl GatewayInner {
         }
     }
 
-    /// Gives open sessions what is offered, and notifies their clients.
-    async fn refresh_clients(&self) {
-        self.server.refresh().await;
+    /// Gives open sessions what is offered, and notifies their clients. The sessions that make no
+    /// request have it later, as their store may be slow.
+    fn refresh_clients(&self) {
+        let renewed = self.server.refresh();
+        tokio::spawn(self.stop.clone().run_until_cancelled_owned(renewed));
         let changes = self.server.changes();
         changes.prompts_changed();
         changes.resources_changed();
@@ -542,7 +544,7 @@ impl GatewayInner {
                 if is_same {
                     return Ok(false);
                 }
-                self.apply(settings).await?;
+                self.apply(settings)?;
                 Ok(true)
             }
             Err(error) => {
@@ -559,7 +561,7 @@ impl GatewayInner {
         }
     }
 
-    async fn apply(&self, settings: Settings) -> Result<(), GatewayError> {
+    fn apply(&self, settings: Settings) -> Result<(), GatewayError> {
         let changed = self.started.changed(&settings.policy.file);
         if !changed.is_empty() {
             tracing::warn!(
@@ -572,12 +574,10 @@ impl GatewayInner {
             let updated = self.runtime.update_policy(mode, policy.session.clone());
             updated.map_err(|error| GatewayError::Start(error.to_string()))?;
         }
-        self.principals
-            .write()
-            .clone_from(&policy.file.http.principals);
+        self.set_principals(&policy.file.http.principals);
         self.connect(settings.servers, policy);
         self.offer_tools();
-        self.refresh_clients().await;
+        self.refresh_clients();
         if let Some(refusal) = self.refusal() {
             self.failed_reloads.fetch_add(1, Ordering::Relaxed);
             tracing::error!("the files were reloaded, but {refusal}");
@@ -586,6 +586,21 @@ impl GatewayInner {
         self.reloads.fetch_add(1, Ordering::Relaxed);
         tracing::info!("reloaded the files");
         Ok(())
+    }
+
+    /// Sets the clients that are known by their tokens, and ends the sessions of those whose token
+    /// is known no more.
+    fn set_principals(&self, principals: &[Principal]) {
+        let before = std::mem::replace(&mut *self.principals.write(), principals.to_vec());
+        let is_known = |one: &Principal| {
+            let mut now = principals.iter();
+            now.any(|other| other.name == one.name && other.token.is_same(&one.token))
+        };
+        let gone = before.iter().filter(|one| !is_known(one));
+        let gone = gone.map(|one| one.name.as_str()).collect::<Vec<_>>();
+        if !gone.is_empty() {
+            self.server.end_sessions_of(|name| gone.contains(&name));
+        }
     }
 
     pub(crate) fn servers(&self) -> Vec<ServerStatus> {

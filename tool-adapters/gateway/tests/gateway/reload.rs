@@ -1,7 +1,10 @@
 //! Reloads of the files while clients call.
 
 use crate::support::{Client, Folder, start, text};
+use reqwest::{Method, RequestBuilder, Response};
 use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::timeout;
 
 async fn hold(client: &mut Client, folder: &Folder, tool: &str, server: &str) -> u64 {
     let id = client
@@ -241,6 +244,84 @@ fn runs(process: &str) -> bool {
         .expect("ps");
     let state = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     !state.is_empty() && !state.starts_with('Z')
+}
+
+// T26
+#[tokio::test]
+async fn streams_end_once_their_principal_is_gone() {
+    let principal = |name: &str, token: &str| {
+        format!("[[http.principals]]\nname = '{name}'\ntoken = '{token}-0123456789abcdef'\n")
+    };
+    let ada = principal("ada", "ada");
+    let folder = Folder::new(&[&*ada, &principal("bob", "bob"), &principal("cy", "cy")].concat());
+    let gateway = folder.open().await;
+    let url = format!("{}/mcp", crate::health::serve(&gateway).await);
+    let mut streams = Vec::new();
+    for name in ["ada", "bob", "cy"] {
+        streams.push(listen(&url, name).await);
+        streams.push(open_stream(&url, name).await);
+    }
+
+    folder.policy(&[&*ada, &principal("cy", "cy-anew")].concat());
+    gateway.reload().await.expect("valid files");
+    let of_others = streams.split_off(2);
+    for stream in of_others {
+        let ended = timeout(Duration::from_secs(60), stream.text()).await;
+        ended.expect("it ends").expect("its end is whole");
+    }
+    folder.policy(&ada);
+    gateway.reload().await.expect("valid files");
+    for mut stream in streams {
+        let mut text = String::new();
+        // The token of ada is still good.
+        while text.matches("tools/list_changed").count() < 2 {
+            let chunk = timeout(Duration::from_secs(60), stream.chunk()).await;
+            let chunk = chunk.expect("an event").expect("a chunk");
+            text += &String::from_utf8_lossy(&chunk.expect("the stream goes on"));
+        }
+    }
+    gateway.close().await;
+}
+
+fn request(method: Method, url: &str, principal: &str) -> RequestBuilder {
+    let request = reqwest::Client::new().request(method, url);
+    let request = request.bearer_auth(format!("{principal}-0123456789abcdef"));
+    request.header("accept", "application/json, text/event-stream")
+}
+
+fn post(url: &str, principal: &str, message: &Value) -> RequestBuilder {
+    let request = request(Method::POST, url, principal).body(message.to_string());
+    request.header("content-type", "application/json")
+}
+
+/// Opens the own stream of a session.
+async fn open_stream(url: &str, principal: &str) -> Response {
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}
+    }});
+    let opened = post(url, principal, &begin);
+    let opened = opened.send().await.expect("an answer");
+    let session = opened.headers().get("mcp-session-id").expect("a session");
+    let stream = request(Method::GET, url, principal).header("mcp-session-id", session);
+    stream.send().await.expect("a stream")
+}
+
+/// Opens a stream of changes without a session.
+async fn listen(url: &str, principal: &str) -> Response {
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "t", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {}
+    });
+    let params = json!({"notifications": {"toolsListChanged": true}, "_meta": meta});
+    let message =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params});
+    let stream = post(url, principal, &message)
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "subscriptions/listen");
+    let stream = stream.send().await.expect("a stream");
+    assert_eq!(stream.status(), 200);
+    stream
 }
 
 #[tokio::test]

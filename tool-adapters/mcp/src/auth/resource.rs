@@ -3,7 +3,7 @@
 use crate::auth::fetch::Fetcher;
 use crate::auth::keys::IssuerCache;
 use crate::auth::metadata::{at_path, resource_metadata_path};
-use crate::auth::token::{AccessClaims, TokenProblem, TrustedIssuer, check};
+use crate::auth::token::{AccessClaims, TokenProblem, TrustedIssuer, check, unix_time};
 use axum::Router;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -11,6 +11,7 @@ use axum::routing::get;
 use reqwest::Url;
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tool_adapters_http::debug_only;
@@ -288,8 +289,12 @@ impl ResourceGate {
         Router::new().route(&self.metadata_path, get(answer))
     }
 
-    /// Checks the token of a request. Returns its claims.
-    pub(crate) async fn admit(&self, headers: &HeaderMap) -> Result<AccessClaims, Refusal> {
+    /// Checks the token of a request, which comes from a peer. Returns its claims.
+    pub(crate) async fn admit(
+        &self,
+        headers: &HeaderMap,
+        peer: Option<IpAddr>,
+    ) -> Result<AccessClaims, Refusal> {
         let mut sent = headers.get_all(header::AUTHORIZATION).iter();
         let value = sent.next().ok_or(Refusal::Missing)?;
         let text = value
@@ -304,7 +309,7 @@ impl ResourceGate {
             return Err(Refusal::Malformed);
         }
         let checked = check(
-            token.trim(),
+            (token.trim(), peer),
             &self.issuers,
             &self.audiences,
             self.resource.leeway,
@@ -313,6 +318,13 @@ impl ResourceGate {
         let claims = checked.map_err(Refusal::Token)?;
         self.require(&claims, self.resource.scopes.iter())?;
         Ok(claims)
+    }
+
+    /// Returns the time for which a token that was checked is still accepted, if it has an end.
+    pub(crate) fn time_left(&self, claims: &AccessClaims) -> Option<Duration> {
+        let end = claims.claim("exp")?.as_f64()?;
+        let left = end + self.resource.leeway.as_secs_f64() - unix_time();
+        Duration::try_from_secs_f64(left.max(0.0)).ok()
     }
 
     /// Checks that a token has the scopes for calls of tools by these names. The tools of a session

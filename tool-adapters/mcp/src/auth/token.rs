@@ -7,16 +7,23 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
 use serde_json::{Map, Value};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tool_adapters_http::debug_only;
+use tool_adapters_http::quota::{Quota, QuotaLimits, Share};
 use tool_core::Secret;
 
 /// Longest token in bytes.
 const MAX_TOKEN: usize = 16 * 1024;
-/// Maximum number of introspections at once. Further tokens are refused for a moment.
+/// Maximum number of introspections at once. Further tokens wait.
 const MAX_INTROSPECTIONS: usize = 16;
+/// Maximum number of tokens of one peer that are introspected or wait. Further ones are refused.
+const MAX_OF_PEER: usize = 64;
+/// The time for which a token waits. It is refused for a moment then.
+const PATIENCE: Duration = Duration::from_secs(5);
 /// The algorithms of signatures by public keys. A shared key would let every server that checks a
 /// token sign one.
 const ALGORITHMS: [Algorithm; 9] = [
@@ -163,6 +170,8 @@ pub(crate) struct TrustedIssuer {
     /// The client that asks the issuer about tokens that are not JWTs.
     pub(crate) introspection: Option<(String, Secret)>,
     pub(crate) asking: Semaphore,
+    /// The tokens of each peer that are introspected or wait.
+    of_peers: Arc<Quota<Option<IpAddr>>>,
 }
 
 impl TrustedIssuer {
@@ -171,13 +180,14 @@ impl TrustedIssuer {
             cache: Arc::new(cache),
             introspection,
             asking: Semaphore::new(MAX_INTROSPECTIONS),
+            of_peers: Arc::default(),
         }
     }
 }
 
-/// Checks a token.
+/// Checks a token that comes from a peer.
 pub(crate) async fn check(
-    token: &str,
+    (token, peer): (&str, Option<IpAddr>),
     issuers: &[TrustedIssuer],
     audiences: &[String],
     leeway: Duration,
@@ -196,7 +206,7 @@ pub(crate) async fn check(
             .iter()
             .find(|known| known.introspection.is_some())
             .ok_or(TokenProblem::Malformed)?;
-        introspect(token, issuer, audiences, leeway).await?
+        introspect((token, peer), issuer, audiences, leeway).await?
     };
     // The proof of possession (RFC 8705, RFC 9449) is not checked here, so a stolen token would be
     // accepted.
@@ -308,7 +318,7 @@ fn problem_of(error: &ErrorKind) -> TokenProblem {
 
 /// Asks the issuer about a token that is not a JWT (RFC 7662).
 async fn introspect(
-    token: &str,
+    (token, peer): (&str, Option<IpAddr>),
     issuer: &TrustedIssuer,
     audiences: &[String],
     leeway: Duration,
@@ -321,10 +331,15 @@ async fn introspect(
         .introspection
         .as_ref()
         .ok_or(TokenProblem::Malformed)?;
-    let _permit = issuer
-        .asking
-        .try_acquire()
-        .map_err(|_| TokenProblem::Unavailable)?;
+    let limits = QuotaLimits {
+        all: usize::MAX,
+        each: MAX_OF_PEER,
+    };
+    let _place =
+        Share::one(&issuer.of_peers, peer, limits).map_err(|_| TokenProblem::Unavailable)?;
+    let Ok(Ok(_permit)) = timeout(PATIENCE, issuer.asking.acquire()).await else {
+        return Err(TokenProblem::Unavailable);
+    };
     let documents = issuer
         .cache
         .documents(|_| true)
@@ -363,6 +378,12 @@ async fn introspect(
     Ok(AccessClaims::new(&issuer.cache.issuer, claims))
 }
 
+/// Returns the seconds since 1970.
+pub(crate) fn unix_time() -> f64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_secs_f64()
+}
+
 fn check_introspected(
     claims: &Map<String, Value>,
     issuer: &str,
@@ -390,10 +411,7 @@ fn check_introspected(
     if !is_audience {
         return Err(TokenProblem::Audience);
     }
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs_f64();
+    let now = unix_time();
     let leeway = leeway.as_secs_f64();
     let time = |name: &str| claims.get(name).map(Value::as_f64);
     match (time("exp"), time("nbf")) {

@@ -1,6 +1,7 @@
 //! The check of the access tokens of HTTP requests.
 
 use crate::auth::{AccessClaims, Refusal};
+use crate::server::client::{TokenEnd, peer_of};
 use crate::server::message::{ClientMessage, Incoming, ReadMessage};
 use crate::server::session::Settings;
 use axum::Router;
@@ -9,6 +10,8 @@ use axum::http::request::Parts;
 use axum::response::Response;
 use std::io;
 use std::sync::Arc;
+use tokio::time::Instant;
+use tool_core::time;
 
 /// Returns the principal of a request whose token was checked.
 pub(crate) fn principal(parts: &Parts) -> Option<String> {
@@ -54,8 +57,14 @@ pub(crate) fn with_metadata(router: Router, settings: &Settings) -> Router {
 /// request.
 pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Option<Response> {
     let oauth = settings.oauth.as_ref()?;
-    match oauth.admit(&parts.headers).await {
-        Ok(claims) => _ = parts.extensions.insert(Arc::new(claims)),
+    match oauth.admit(&parts.headers, peer_of(parts)).await {
+        Ok(claims) => {
+            if let Some(left) = oauth.time_left(&claims) {
+                let end = time::after(Instant::now(), left);
+                parts.extensions.insert(TokenEnd(end));
+            }
+            parts.extensions.insert(Arc::new(claims));
+        }
         Err(Refusal::Missing) if settings.access.allow_anonymous => {}
         Err(refusal) => return Some(oauth.refuse(&refusal)),
     }

@@ -284,6 +284,7 @@ impl Server {
     /// of the [`router`](Self::router). A session belongs to the issuer and the subject of its
     /// token, unless [`principal`](Self::principal) makes another principal of the
     /// [`AccessClaims`](crate::AccessClaims). A token is checked at each request, and removed from it: no layer behind, no tool and no log gets it.
+    /// A stream of events that needs no call ends with its token.
     ///
     /// With [`allow_anonymous`](Self::allow_anonymous), requests without a token are served too,
     /// and a token that is refused stays refused. Over standard input and output there are no
@@ -332,6 +333,9 @@ impl Server {
     /// [`Runtime::update_tools`] and [`Runtime::update_policy`]. Running calls end under the earlier ones. Budgets and the state
     /// of the sessions go on.
     ///
+    /// Every session has them from its next request on. The future that is returned gives them to
+    /// the sessions that make none, which takes as long as their store.
+    ///
     /// ```
     /// # use tool_adapters::mcp::Server;
     /// # use tool_core::{RegistryErrors, Runtime, ToolContext};
@@ -341,11 +345,12 @@ impl Server {
     ///     Ok(())
     /// }
     /// ```
-    pub async fn refresh(&self) {
-        self.state.refreshes.refresh().await;
+    pub fn refresh(&self) -> impl Future<Output = ()> + Send + use<> {
+        let renewed = self.state.refreshes.refresh();
         if self.state.settings.tools_change {
             self.state.changes.tools_changed();
         }
+        renewed
     }
 
     /// Lets running calls finish, and begins no others, as [`Runtime::drain`] does. Then waits until
@@ -461,6 +466,12 @@ impl Server {
     /// Serves prompts and resources also while no tool needs them, as they may come later.
     pub fn all_features(self) -> Self {
         self.with(|settings| settings.all_features = true)
+    }
+
+    /// Ends the sessions over HTTP, and the streams of changes, of the principals for which
+    /// `is_gone` returns true.
+    pub fn end_sessions_of(&self, is_gone: impl Fn(&str) -> bool) {
+        self.state.endpoints.end_sessions(&is_gone);
     }
 
     /// Lets the host approve calls too. A call whose client cannot ask its user waits for this

@@ -4,8 +4,10 @@ use axum::extract::ConnectInfo;
 use axum::http::header;
 use axum::http::request::Parts;
 use sha2::{Digest, Sha256};
+use std::future::pending;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use tokio::time::{Instant, sleep_until};
 use tool_adapters_http::access::AccessRules;
 use tool_adapters_http::quota::network;
 use tool_core::text::hex;
@@ -15,6 +17,20 @@ use tool_core::text::hex;
 pub(crate) struct Client {
     pub(crate) identity: Identity,
     pub(crate) peer: Option<IpAddr>,
+    /// The time at which its access token is accepted no more.
+    pub(crate) until: Option<Instant>,
+}
+
+/// The time at which the access token of a request is accepted no more. It is in the extensions of
+/// the request.
+#[cfg(feature = "auth")]
+#[derive(Clone, Copy)]
+pub(crate) struct TokenEnd(pub(crate) Instant);
+
+/// Returns the network of the peer that sent a request.
+pub(crate) fn peer_of(parts: &Parts) -> Option<IpAddr> {
+    let info = parts.extensions.get::<ConnectInfo<SocketAddr>>()?;
+    Some(network(info.0.ip()))
 }
 
 /// The part of a client by which requests belong together. Budgets without a session are held for
@@ -51,10 +67,11 @@ impl Client {
         find_principal: Option<&FindPrincipal>,
         access: &AccessRules,
     ) -> Option<Self> {
-        let peer = parts
-            .extensions
-            .get::<ConnectInfo<SocketAddr>>()
-            .map(|info| network(info.0.ip()));
+        let peer = peer_of(parts);
+        #[cfg(feature = "auth")]
+        let until = parts.extensions.get::<TokenEnd>().map(|end| end.0);
+        #[cfg(not(feature = "auth"))]
+        let until = None;
         let identity = match find_principal.map(|find| find(parts)) {
             Some(Some(principal)) if principal.trim().is_empty() => {
                 tracing::warn!("refused a request, as its principal is an empty text");
@@ -70,7 +87,19 @@ impl Client {
                 None => Identity::Peer(peer),
             },
         };
-        Some(Self { identity, peer })
+        Some(Self {
+            identity,
+            peer,
+            until,
+        })
+    }
+
+    /// Waits until the access token of the client is accepted no more.
+    pub(crate) async fn token_ended(&self) {
+        match self.until {
+            Some(until) => sleep_until(until).await,
+            None => pending().await,
+        }
     }
 
     pub(crate) fn principal(&self) -> Option<&str> {

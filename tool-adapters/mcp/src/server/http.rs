@@ -47,10 +47,21 @@ pub(crate) fn router(state: &ServerState) -> Router {
         .with_max_request_body_bytes(usize::MAX)
         .with_cancellation_token(settings.shutdown.child_token());
     let state = Arc::new(state.clone());
+    let shared = Arc::<SharedSessions>::default();
+    let weak_sessions = Arc::downgrade(&sessions);
+    let weak_shared = Arc::downgrade(&shared);
+    state.endpoints.add(move |is_gone| {
+        if let Some(sessions) = weak_sessions.upgrade() {
+            sessions.end_of(is_gone);
+        }
+        if let Some(shared) = weak_shared.upgrade() {
+            shared.end_of(is_gone);
+        }
+    });
     let gate = Arc::new(Gate {
         state,
         sessions: Arc::clone(&sessions),
-        shared: Arc::default(),
+        shared,
         parked: Arc::default(),
         tasks: Arc::default(),
     });
@@ -173,7 +184,10 @@ async fn serve_request(endpoint: &Arc<Endpoint>, request: Request) -> Response {
     match parts.method {
         Method::POST => {}
         Method::DELETE => return end_session(endpoint, &client, parts, body).await,
-        _ => return endpoint.pass_on(&client, parts, body).await,
+        _ => {
+            let answer = endpoint.pass_on(&client, parts, body).await;
+            return until_token_ends(client, answer);
+        }
     }
     let mut buffered = Share::new(
         &gate.state.bodies,
@@ -223,6 +237,15 @@ async fn serve_request(endpoint: &Arc<Endpoint>, request: Request) -> Response {
         // Boxed, as the future of each request has room for it.
         Incoming::Batch(messages) => Box::pin(checked.serve_batch(messages)).await,
     }
+}
+
+/// Ends a stream once the access token of its client is accepted no more.
+fn until_token_ends(client: Client, answer: Response) -> Response {
+    if client.until.is_none() {
+        return answer;
+    }
+    let ended = async move { client.token_ended().await };
+    answer.map(|body| Body::from_stream(body.into_data_stream().take_until(ended)))
 }
 
 /// Ends a session. rmcp answers 202, and some clients take only 200 and 204 for its end.

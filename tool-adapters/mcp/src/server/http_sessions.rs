@@ -143,6 +143,20 @@ impl HttpSessions {
         }
     }
 
+    /// Ends the sessions of the principals that are gone.
+    pub(crate) fn end_of(&self, is_gone: &dyn Fn(&str) -> bool) {
+        let is_of_gone = |session: &HttpSession| session.opener.0.principal().is_some_and(is_gone);
+        let ended = self
+            .open
+            .lock()
+            .sessions
+            .extract_if(|_, session| is_of_gone(session))
+            .collect::<Vec<_>>();
+        for (_, session) in ended {
+            session.end();
+        }
+    }
+
     /// Ends a session, if it is open.
     pub(crate) fn end(&self, id: &str) {
         let ended = self.open.lock().sessions.remove(id);

@@ -7,6 +7,7 @@ use crate::server::open_answers::{OpenAnswer, OpenAnswers};
 use crate::server::request_ids::random_id;
 use crate::server::unclaimed::{AwaitedCall, UnclaimedCalls};
 use axum::http::request::Parts;
+use futures_util::{StreamExt, stream};
 use parking_lot::{Mutex, RwLock};
 use rmcp::model::{Implementation, ProtocolVersion};
 use rmcp::service::RequestContext;
@@ -150,6 +151,7 @@ pub(crate) struct ServerState {
     pub(crate) bodies: Arc<Quota<Identity>>,
     pub(crate) answers: OpenAnswers,
     pub(crate) refreshes: Arc<Refreshes>,
+    pub(crate) endpoints: Arc<Endpoints>,
 }
 
 /// The sessions that are open, and how often their tools were refreshed.
@@ -160,23 +162,45 @@ pub(crate) struct Refreshes {
     open: Mutex<HashMap<usize, Weak<ClientSession>>>,
 }
 
+/// The sessions that are renewed at once. The store of a session may be slow.
+const RENEWED_AT_ONCE: usize = 16;
+
 impl Refreshes {
     fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
     }
 
-    /// Renews all open sessions.
-    pub(crate) async fn refresh(&self) {
+    /// Makes all open sessions old, and returns the work that renews them. A session that is not
+    /// renewed yet is renewed by its next request.
+    pub(crate) fn refresh(&self) -> impl Future<Output = ()> + Send + use<> {
         self.count.fetch_add(1, Ordering::AcqRel);
-        let open = self
-            .open
-            .lock()
-            .values()
-            .filter_map(Weak::upgrade)
-            .collect::<Vec<_>>();
-        for session in open {
-            // The next request of a session that fails tries again, and reports it.
-            let _ = session.open_or_renew(ClientInfo::default).await;
+        let open = self.open.lock().values().cloned().collect::<Vec<_>>();
+        let renew = async |session: Weak<ClientSession>| {
+            if let Some(session) = session.upgrade() {
+                // The next request of a session that fails tries again, and reports it.
+                let _ = session.open_or_renew(ClientInfo::default).await;
+            }
+        };
+        stream::iter(open).for_each_concurrent(RENEWED_AT_ONCE, renew)
+    }
+}
+
+/// Ends the sessions and streams of the principals for which a function returns true.
+type EndSessions = dyn Fn(&dyn Fn(&str) -> bool) + Send + Sync;
+
+/// The endpoints of a server, whose sessions can be ended by their principals.
+#[derive(Default)]
+pub(crate) struct Endpoints(Mutex<Vec<Box<EndSessions>>>);
+
+impl Endpoints {
+    pub(crate) fn add(&self, end_sessions: impl Fn(&dyn Fn(&str) -> bool) + Send + Sync + 'static) {
+        self.0.lock().push(Box::new(end_sessions));
+    }
+
+    /// Ends the sessions and streams of the principals that are gone.
+    pub(crate) fn end_sessions(&self, is_gone: &dyn Fn(&str) -> bool) {
+        for end_sessions in &*self.0.lock() {
+            end_sessions(is_gone);
         }
     }
 }
@@ -189,6 +213,7 @@ impl ServerState {
         let answers = OpenAnswers::default();
         let changes = ChangeNotifier::default();
         let refreshes = Arc::default();
+        let endpoints = Arc::default();
         Self {
             settings,
             runtime,
@@ -197,6 +222,7 @@ impl ServerState {
             bodies,
             answers,
             refreshes,
+            endpoints,
         }
     }
 
@@ -262,6 +288,8 @@ pub(crate) struct ClientSession {
     /// The calls that wait for the host's approval while their client does not. Empty in most
     /// sessions.
     pub(crate) unclaimed: OnceLock<Box<UnclaimedCalls>>,
+    /// Cancelled once the principal of the session is gone. Made by the first stream of changes.
+    revoked: OnceLock<CancellationToken>,
 }
 
 /// An open session, with its client and the refresh whose tools it has.
@@ -321,6 +349,7 @@ impl ClientSession {
         let call_prefix = call_prefix(shared_id.is_some());
         let streams = Arc::default();
         let unclaimed = OnceLock::new();
+        let revoked = OnceLock::new();
         Self {
             state,
             shared_id,
@@ -332,7 +361,13 @@ impl ClientSession {
             activity,
             streams,
             unclaimed,
+            revoked,
         }
+    }
+
+    /// Returns the token that is cancelled once the principal of the session is gone.
+    pub(crate) fn revoked(&self) -> &CancellationToken {
+        self.revoked.get_or_init(CancellationToken::new)
     }
 
     /// Returns the id by which all processes know the client.
@@ -361,6 +396,12 @@ impl ClientSession {
             .as_ref()
             .filter(|opened| opened.is_current(&self.state));
         current.map(|opened| opened.session.clone())
+    }
+
+    /// Returns the session if it is open, also while its tools are those before a refresh.
+    pub(crate) fn latest(&self) -> Option<Session> {
+        let opened = self.opened.read();
+        opened.as_ref().map(|opened| opened.session.clone())
     }
 
     /// Returns the session with the current tools, and opens it for a client if it is not open.
@@ -645,6 +686,23 @@ impl SharedSessions {
         };
         sessions.insert(client.identity.clone(), shared);
         Ok(session)
+    }
+
+    /// Removes the sessions of the principals that are gone, and ends their streams of changes.
+    pub(crate) fn end_of(&self, is_gone: &dyn Fn(&str) -> bool) {
+        let is_of_gone = |identity: &Identity| match identity {
+            Identity::Principal(principal) => is_gone(principal),
+            _ => false,
+        };
+        let ended = self
+            .0
+            .lock()
+            .extract_if(|identity, _| is_of_gone(identity))
+            .collect::<Vec<_>>();
+        // Dropped without the lock.
+        for (_, shared) in ended {
+            shared.session.revoked().cancel();
+        }
     }
 
     /// Removes the session of a client that has ended, so that the next request opens another.

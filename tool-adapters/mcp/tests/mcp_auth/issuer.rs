@@ -15,6 +15,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 
 const EC: &str = "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgsJzQyX/drWEV7KIg/2MqQjOzj1RYxd4z3swUDeiURcuhRANCAASL5AqojZlIAaN5aGiZw4OTecCuLJQIVDq8lA8XYgujupbFWSJOr/CRxCppB8jHjLjFwQTMgWeSBfaVhx1xR+sg";
 
@@ -107,6 +108,8 @@ pub(crate) struct Behaviour {
     pub(crate) refresh_token: Option<&'static str>,
     /// Further members of the answers to registrations.
     pub(crate) registration: Value,
+    /// The place for which each introspection waits, if there is one.
+    pub(crate) introspecting: Option<Arc<Semaphore>>,
     /// The scopes that are granted in place of those that are asked for.
     pub(crate) grants: Option<String>,
     pub(crate) keys: Vec<Value>,
@@ -182,8 +185,12 @@ impl Issuer {
             target: target.clone(),
             body: body.clone(),
         };
+        self.behaviour().requests.push(kept);
+        let places = self.behaviour().introspecting.clone();
+        if let Some(places) = places.filter(|_| parts.uri.path() == "/introspect") {
+            places.acquire().await.expect("it is open").forget();
+        }
         let mut behaviour = self.behaviour();
-        behaviour.requests.push(kept);
         if behaviour.is_down {
             return StatusCode::INTERNAL_SERVER_ERROR.into_response();
         }

@@ -8,6 +8,9 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tool_adapters::mcp::{AccessClaims, OAuthResource};
 use tool_core::{FunctionTool, RawTool, RunContext, ToolContext, ToolError};
 
@@ -572,6 +575,73 @@ async fn an_issuer_without_keys_is_asked_about_tokens() {
         issuer.behaviour().metadata = json!({"introspected_audience": url, "jwks_uri": keys});
         assert_eq!(status(&url, "opaque-token").await, 200, "{keys}");
     }
+}
+
+#[tokio::test]
+async fn a_token_waits_while_others_are_introspected() {
+    let issuer = Issuer::start().await;
+    let url = introspecting(&issuer).await;
+    let places = Arc::new(Semaphore::new(0));
+    issuer.behaviour().metadata = json!({"introspected_audience": url});
+    issuer.behaviour().introspecting = Some(Arc::clone(&places));
+    let spawn = |token: String| {
+        let url = url.clone();
+        tokio::spawn(async move { status(&url, &token).await })
+    };
+    let others = (0..16)
+        .map(|at| spawn(format!("forged-{at}")))
+        .collect::<Vec<_>>();
+    while issuer.requests("/introspect").len() < 16 {
+        tokio::task::yield_now().await;
+    }
+    let good = spawn("opaque-token".to_owned());
+    let is_refused = async {
+        while !good.is_finished() {
+            tokio::task::yield_now().await;
+        }
+    };
+    assert!(
+        timeout(Duration::from_millis(200), is_refused)
+            .await
+            .is_err()
+    );
+    places.add_permits(17);
+    assert_eq!(good.await.expect("no panic"), 200);
+    for other in others {
+        assert_eq!(other.await.expect("no panic"), 401);
+    }
+}
+
+// T26
+#[tokio::test]
+async fn a_stream_ends_with_its_token() {
+    let issuer = Issuer::start().await;
+    let trusted = issuer.url.clone();
+    let url =
+        serve(|server, resource| server.oauth(resource.issuer(trusted).leeway(Duration::ZERO)))
+            .await;
+    let token = |seconds: u64| {
+        let claims = json!({"iss": issuer.url, "aud": url, "sub": "alice", "exp": now() + seconds});
+        issuer.key.sign(&claims)
+    };
+    let begin = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}
+    }});
+    let opened = send(post(&url, &begin).bearer_auth(token(60))).await;
+    let session = opened
+        .headers()
+        .get("mcp-session-id")
+        .expect("a session")
+        .clone();
+    let stream = reqwest::Client::new()
+        .get(&url)
+        .header("accept", "text/event-stream")
+        .header("mcp-session-id", session)
+        .bearer_auth(token(2));
+    let stream = send(stream).await;
+    assert_eq!(stream.status(), 200);
+    let ended = timeout(Duration::from_secs(30), stream.text()).await;
+    ended.expect("it ends").expect("its end is whole");
 }
 
 #[tokio::test]
