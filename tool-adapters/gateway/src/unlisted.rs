@@ -197,12 +197,11 @@ impl UnlistedResources {
         }
     }
 
-    /// Returns the server that has a URI, if it is known before it is read.
+    /// Returns the server that offers a URI, if it is known before it is read.
     pub(crate) fn server_of(&self, uri: &str) -> Option<&Arc<str>> {
-        match self.candidates(uri).as_slice() {
-            [server, ..] if self.0.len() == 1 || server.links_to(uri) => Some(&server.name),
-            _ => None,
-        }
+        let server = *self.candidates(uri).first()?;
+        let is_known = self.0.len() == 1 || server.links_to(uri);
+        (is_known && !server.withheld.has(uri)).then_some(&server.name)
     }
 
     async fn read_any(

@@ -6,16 +6,17 @@ use crate::policy_file::{EgressRules, NetworkSettings, ServerRule};
 use crate::tool_choice::ApprovedTools;
 use futures_util::FutureExt;
 use parking_lot::Mutex;
+use std::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval, sleep};
 use tool_adapters_mcp::{
     ChangeNotifier, ImportError, ImportedToolset, McpClient, Pins, QuarantineReason,
-    SamplingBudget, ServerChange,
+    ResourceUpdate, SamplingBudget, ServerChange, ServerChanges,
 };
 use tool_core::text::{escape_invisible, truncate};
 use tool_core::{CancellationToken, ErrorKind, ToolError};
@@ -422,16 +423,19 @@ async fn keep_connected(
         backoff.pause().await;
     };
     tracing::info!(server, "connected to a server");
-    let mut updates = toolset.changes();
+    let subscriptions = Subscriptions {
+        server: server.to_owned(),
+        subscribed: Mutex::default(),
+        reconnected: Notify::new(),
+        notifier,
+    };
+    let updates = toolset.changes();
     let mut watched = Watched {
         route: &route,
         quarantined: quarantined(&toolset),
         since: Instant::now(),
         backoff: Backoff(0),
-        subscribed: BTreeMap::new(),
-        retries: Backoff(0),
-        retry_at: None,
-        notifier,
+        subscriptions: &subscriptions,
     };
     {
         let mut inner = state.inner.lock();
@@ -439,22 +443,26 @@ async fn keep_connected(
     }
     state.health.send_replace(Health::Up);
     changed.notify_one();
-    let mut looks = interval(LOOK);
-    let mut resources = state.watched.subscribe();
-    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    resources.mark_changed();
-    loop {
-        tokio::select! {
-            _ = looks.tick() => watched.look(&state, &changed).await,
-            Ok(()) = resources.changed() => watched.subscribe(&state).await,
-            Some(first) = updates.next() => {
-                sleep(SETTLE).await;
-                let others = std::iter::from_fn(|| updates.next().now_or_never().flatten());
-                let policy = Arc::clone(&state.inner.lock().policy);
-                watched.forward(std::iter::once(first).chain(others.take(MAX_UPDATES)), &policy);
-            }
+    let looking = async {
+        let mut looks = looks();
+        loop {
+            looks.tick().await;
+            watched.look(&state, &changed).await;
         }
-    }
+    };
+    // Beside the looks, as a server may be slow with each of many subscriptions.
+    tokio::join!(
+        looking,
+        subscriptions.keep(&state),
+        subscriptions.forward_updates(updates, &state),
+    );
+}
+
+/// Returns the times of the looks at a connection.
+fn looks() -> Interval {
+    let mut looks = interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    looks
 }
 
 /// The last look at a connected server.
@@ -464,14 +472,7 @@ struct Watched<'a> {
     /// The time of the last change that was taken over.
     since: Instant,
     backoff: Backoff,
-    /// The resources that clients have subscribed to, each with true if the server has taken the
-    /// subscription.
-    subscribed: BTreeMap<String, bool>,
-    /// The pauses before subscriptions that have failed are tried again, and the end of the current
-    /// one.
-    retries: Backoff,
-    retry_at: Option<Instant>,
-    notifier: ChangeNotifier,
+    subscriptions: &'a Subscriptions,
 }
 
 impl Watched<'_> {
@@ -488,10 +489,7 @@ impl Watched<'_> {
         }
         if *state.health.borrow() != Health::Up {
             // A call has made the connection again.
-            return self.note_connection(state, changed).await;
-        }
-        if self.retry_at.is_some_and(|at| at <= Instant::now()) {
-            self.subscribe(state).await;
+            return self.note_connection(state, changed);
         }
         if self.since.elapsed() < Self::PAUSE {
             return;
@@ -521,116 +519,14 @@ impl Watched<'_> {
         }
     }
 
-    /// Makes the subscriptions those of the clients. Those that have failed are tried again later.
-    async fn subscribe(&mut self, state: &UpstreamState) {
-        let Some(toolset) = state.inner.lock().toolset.clone() else {
-            return;
-        };
-        let wanted = state.watched.borrow().clone();
-        self.end_subscriptions(&toolset, &wanted).await;
-        let is_due = self.retry_at.is_none_or(|at| at <= Instant::now());
-        let mut has_failed = false;
-        for uri in wanted {
-            match self.subscribed.get(&uri) {
-                Some(true) => continue,
-                Some(false) if !is_due => continue,
-                _ => {}
-            }
-            let subscribed = toolset.subscribe(&uri).await;
-            let before = self.subscribed.insert(uri.clone(), subscribed.is_ok());
-            let Err(error) = subscribed else {
-                // It may have changed before.
-                self.notifier.resource_updated(uri);
-                continue;
-            };
-            has_failed = true;
-            if before.is_none() {
-                self.warn_of_failure(&error);
-            }
-            if error.kind() == ErrorKind::Timeout {
-                // The rest would take as long.
-                break;
-            }
-        }
-        if has_failed {
-            self.retry_at = Some(Instant::now() + self.retries.next());
-        } else if is_due {
-            self.retry_at = None;
-            self.retries = Backoff(0);
-        }
-    }
-
-    /// Ends the subscriptions that no client wants any more.
-    async fn end_subscriptions(&mut self, toolset: &ImportedToolset, wanted: &BTreeSet<String>) {
-        let ended = self
-            .subscribed
-            .keys()
-            .filter(|uri| !wanted.contains(*uri))
-            .cloned()
-            .collect::<Vec<_>>();
-        for uri in ended {
-            self.subscribed.remove(&uri);
-            if let Err(error) = toolset.unsubscribe(&uri).await {
-                tracing::debug!(
-                    server = self.route.entry.name,
-                    error = escape_invisible(error.message()),
-                    "failed to end the subscription to a resource"
-                );
-            }
-        }
-    }
-
-    fn warn_of_failure(&self, error: &ToolError) {
-        tracing::warn!(
-            server = self.route.entry.name,
-            error = truncate(&escape_invisible(error.message()), MAX_ERROR),
-            "failed to subscribe to a resource; it is tried again, and its clients get no updates until then"
-        );
-    }
-
-    /// Forwards the updates of resources, each once.
-    fn forward(&self, updates: impl Iterator<Item = ServerChange>, policy: &GatewayPolicy) {
-        let mut uris = BTreeSet::new();
-        for update in updates {
-            match update {
-                ServerChange::Resource(uri) => _ = uris.insert(uri),
-                ServerChange::Missed => uris.extend(self.subscribed.keys().cloned()),
-                _ => {}
-            }
-        }
-        for uri in uris {
-            self.forward_to_whole(&uri, policy);
-            if self.subscribed.contains_key(&uri) {
-                self.notifier.resource_updated(uri);
-            }
-        }
-    }
-
-    /// Forwards the update of a part of a resource, such as a file in a folder, to the clients that
-    /// have subscribed to the resource.
-    fn forward_to_whole(&self, uri: &str, policy: &GatewayPolicy) {
-        let resources = self.subscribed.keys();
-        let resources = resources.filter(|resource| is_part(uri, resource));
-        let resources = resources.collect::<Vec<_>>();
-        let is_quarantined = self.quarantined.contains(&format!("resource:{uri}"));
-        if resources.is_empty() || is_quarantined || !policy.allows_uri(uri) {
-            return;
-        }
-        for resource in resources {
-            self.notifier.part_updated(resource.as_str(), uri);
-        }
-    }
-
     /// Notes that the server is connected again.
-    async fn note_connection(&mut self, state: &UpstreamState, changed: &Notify) {
+    fn note_connection(&mut self, state: &UpstreamState, changed: &Notify) {
         let server = self.route.entry.name.as_str();
         tracing::info!(server, "connected again to a server");
         self.backoff = Backoff(0);
         state.health.send_replace(Health::Up);
         changed.notify_one();
-        // The client has renewed the others itself.
-        self.subscribed.retain(|_, is_taken| *is_taken);
-        self.subscribe(state).await;
+        self.subscriptions.reconnected.notify_one();
     }
 
     async fn connect_again(
@@ -641,12 +537,230 @@ impl Watched<'_> {
     ) {
         let server = self.route.entry.name.as_str();
         match toolset.refresh().await {
-            Ok(()) => self.note_connection(state, changed).await,
+            Ok(()) => self.note_connection(state, changed),
             Err(error) => {
                 state.note_failure(server, &toolset.login_failure().unwrap_or(error));
                 self.backoff.pause().await;
             }
         }
+    }
+}
+
+/// The subscriptions at a server to the resources to which clients have subscribed.
+struct Subscriptions {
+    server: String,
+    subscribed: Mutex<BTreeMap<String, Subscription>>,
+    /// Notified when the server is connected again.
+    reconnected: Notify,
+    notifier: ChangeNotifier,
+}
+
+/// The subscription to a resource.
+struct Subscription {
+    /// True if the server has taken it.
+    is_taken: bool,
+    /// The last attempt, by which others are told from it.
+    attempt: u64,
+}
+
+/// The attempts to subscribe.
+struct Attempts {
+    /// The number of attempts so far.
+    count: u64,
+    /// The pauses before subscriptions that have failed are tried again.
+    pauses: Backoff,
+    /// The end of the current pause.
+    retry_at: Option<Instant>,
+}
+
+impl Attempts {
+    fn is_due(&self) -> bool {
+        self.retry_at.is_none_or(|at| at <= Instant::now())
+    }
+
+    fn pause(&mut self) {
+        self.retry_at = Some(Instant::now() + self.pauses.next());
+    }
+}
+
+impl Subscriptions {
+    /// Keeps the subscriptions those of the clients.
+    async fn keep(&self, state: &UpstreamState) {
+        let mut attempts = Attempts {
+            count: 0,
+            pauses: Backoff(0),
+            retry_at: None,
+        };
+        let mut looks = looks();
+        let mut resources = state.watched.subscribe();
+        resources.mark_changed();
+        loop {
+            tokio::select! {
+                Ok(()) = resources.changed() => {}
+                () = self.reconnected.notified() => {
+                    // The client renews the others itself.
+                    self.subscribed.lock().retain(|_, subscription| subscription.is_taken);
+                }
+                _ = looks.tick() => {
+                    self.note_not_renewed(&mut attempts, state);
+                    if attempts.retry_at.is_none() || !attempts.is_due() {
+                        continue;
+                    }
+                }
+            }
+            self.subscribe(&mut attempts, state).await;
+        }
+    }
+
+    /// Notes the subscriptions that the client could not renew over a new connection.
+    fn note_not_renewed(&self, attempts: &mut Attempts, state: &UpstreamState) {
+        let Some(toolset) = state.inner.lock().toolset.clone() else {
+            return;
+        };
+        let not_renewed = toolset.take_not_renewed();
+        let mut subscribed = self.subscribed.lock();
+        for uri in not_renewed {
+            if let Some(subscription) = subscribed.get_mut(&uri) {
+                subscription.is_taken = false;
+                attempts.retry_at.get_or_insert_with(Instant::now);
+            }
+        }
+    }
+
+    /// Makes the subscriptions those of the clients. Those that have failed are tried again later.
+    async fn subscribe(&self, attempts: &mut Attempts, state: &UpstreamState) {
+        let Some(toolset) = state.inner.lock().toolset.clone() else {
+            return;
+        };
+        let wanted = state.watched.borrow().clone();
+        let is_due = attempts.is_due();
+        let mut has_failed = !self.end_others(&toolset, &wanted).await;
+        for uri in self.missing(wanted, is_due) {
+            attempts.count += 1;
+            let subscribed = toolset.subscribe(&uri).await;
+            let subscription = Subscription {
+                is_taken: subscribed.is_ok(),
+                attempt: attempts.count,
+            };
+            let before = self.subscribed.lock().insert(uri.clone(), subscription);
+            let Err(error) = subscribed else {
+                // It may have changed before.
+                self.notifier.resource_updated(uri);
+                continue;
+            };
+            has_failed = true;
+            if before.is_none() {
+                self.warn_of_failure(&error);
+            }
+            if error.kind() == ErrorKind::Timeout || !toolset.is_connected() {
+                // The rest would take as long.
+                break;
+            }
+        }
+        if has_failed {
+            attempts.pause();
+        } else if is_due {
+            attempts.retry_at = None;
+            attempts.pauses = Backoff(0);
+        }
+    }
+
+    /// Returns the resources to which the server has not subscribed. With `is_due`, those that have
+    /// failed are among them, the oldest attempt first, so that one that takes long does not keep
+    /// the others waiting each time.
+    fn missing(&self, wanted: BTreeSet<String>, is_due: bool) -> Vec<String> {
+        let subscribed = self.subscribed.lock();
+        let is_missing = |uri: &String| match subscribed.get(uri) {
+            None => true,
+            Some(subscription) => is_due && !subscription.is_taken,
+        };
+        let mut missing = wanted.into_iter().filter(is_missing).collect::<Vec<_>>();
+        missing.sort_by_key(|uri| subscribed.get(uri).map(|subscription| subscription.attempt));
+        missing
+    }
+
+    /// Ends the subscriptions that no client wants any more. Returns false if some are left, as the
+    /// server does not answer.
+    async fn end_others(&self, toolset: &ImportedToolset, wanted: &BTreeSet<String>) -> bool {
+        let others = self
+            .subscribed
+            .lock()
+            .keys()
+            .filter(|uri| !wanted.contains(*uri))
+            .cloned()
+            .collect::<Vec<_>>();
+        for uri in others {
+            self.subscribed.lock().remove(&uri);
+            let Err(error) = toolset.unsubscribe(&uri).await else {
+                continue;
+            };
+            tracing::debug!(
+                server = self.server,
+                error = escape_invisible(error.message()),
+                "failed to end the subscription to a resource"
+            );
+            if error.kind() == ErrorKind::Timeout || !toolset.is_connected() {
+                return false;
+            }
+        }
+        true
+    }
+
+    fn warn_of_failure(&self, error: &ToolError) {
+        tracing::warn!(
+            server = self.server,
+            error = truncate(&escape_invisible(error.message()), MAX_ERROR),
+            "failed to subscribe to a resource; it is tried again, and its clients get no updates until then"
+        );
+    }
+
+    /// Forwards the updates of resources to the clients.
+    async fn forward_updates(&self, mut updates: ServerChanges, state: &UpstreamState) {
+        while let Some(first) = updates.next().await {
+            sleep(SETTLE).await;
+            let others = std::iter::from_fn(|| updates.next().now_or_never().flatten());
+            let updates = std::iter::once(first).chain(others.take(MAX_UPDATES));
+            self.forward(updates, state);
+        }
+    }
+
+    /// Forwards the updates of resources, each once, and together.
+    fn forward(&self, updates: impl Iterator<Item = ServerChange>, state: &UpstreamState) {
+        let (policy, toolset) = {
+            let inner = state.inner.lock();
+            (Arc::clone(&inner.policy), inner.toolset.clone())
+        };
+        let subscribed = self.subscribed.lock();
+        let mut uris = BTreeSet::new();
+        for update in updates {
+            match update {
+                ServerChange::Resource(uri) => _ = uris.insert(uri),
+                ServerChange::Missed => uris.extend(subscribed.keys().cloned()),
+                _ => {}
+            }
+        }
+        let quarantined = LazyCell::new(|| match &toolset {
+            Some(toolset) => quarantined(toolset),
+            None => BTreeSet::new(),
+        });
+        let is_allowed =
+            |uri: &str| !quarantined.contains(&format!("resource:{uri}")) && policy.allows_uri(uri);
+        let mut forwarded = Vec::new();
+        for uri in uris {
+            // Of a part of a resource, such as a file in a folder, to the clients of the resource.
+            let wholes = subscribed.keys().filter(|resource| is_part(&uri, resource));
+            let wholes = wholes.collect::<Vec<_>>();
+            if !wholes.is_empty() && is_allowed(&uri) {
+                let of_parts = wholes
+                    .iter()
+                    .map(|resource| ResourceUpdate::of_part(resource.as_str(), uri.as_str()));
+                forwarded.extend(of_parts);
+            }
+            if subscribed.contains_key(&uri) {
+                forwarded.push(ResourceUpdate::of(uri));
+            }
+        }
+        self.notifier.updated(forwarded);
     }
 }
 
@@ -692,6 +806,27 @@ mod tests {
         ] {
             assert_eq!(is_part(uri, resource), is_below, "{uri} {resource}");
         }
+    }
+
+    // T30
+    #[test]
+    fn the_subscription_tried_longest_ago_is_tried_first() {
+        let tried = |is_taken, attempt| Subscription { is_taken, attempt };
+        let subscribed = [
+            ("a", tried(false, 5)),
+            ("b", tried(false, 2)),
+            ("d", tried(true, 1)),
+        ];
+        let subscribed = subscribed.map(|(uri, tried)| (uri.to_owned(), tried));
+        let subscriptions = Subscriptions {
+            server: "one".to_owned(),
+            subscribed: Mutex::new(BTreeMap::from(subscribed)),
+            reconnected: Notify::new(),
+            notifier: ChangeNotifier::default(),
+        };
+        let wanted = BTreeSet::from(["a", "b", "c", "d"].map(str::to_owned));
+        assert_eq!(subscriptions.missing(wanted.clone(), true), ["c", "b", "a"]);
+        assert_eq!(subscriptions.missing(wanted, false), ["c"]);
     }
 
     // T31

@@ -22,5 +22,7 @@ pub use crate::client::{
     ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
     SamplingBudget, ServerChange, ServerChanges,
 };
+#[doc(hidden)]
+pub use crate::server::ResourceUpdate;
 pub use crate::server::{ChangeNotifier, ClientInfo, Server, TaskSupport};
 pub use tool_adapters_http::serve::BoundServer;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tool_adapters::mcp::Server;
+use tool_adapters::mcp::{ResourceUpdate, Server};
 use tool_core::call::RawQuestion;
 use tool_core::registry::ToolContextBuilder;
 use tool_core::tool::{Completion, CompletionRequest};
@@ -126,7 +126,8 @@ fn touch(ctx: &RunContext) {
 fn touch_part(part: &str, ctx: &RunContext) {
     let data = ctx.user_data::<(Server, Runtime)>().expect("set");
     let uri = format!("notes://all/{part}");
-    data.0.changes().part_updated("notes://all", uri);
+    let update = ResourceUpdate::of_part("notes://all", uri);
+    data.0.changes().updated([update]);
 }
 
 /// Ask the user before the end.

@@ -62,9 +62,36 @@ pub(crate) const DISCOVER: &str = "server/discover ";
 /// The text in the place of a result that refuses a request.
 pub(crate) const REFUSAL: &str = "refused";
 
+/// The text in the place of a result that ends the process of a server.
+pub(crate) const EXIT: &str = "exit";
+
+/// The text in the place of a result that never comes.
+pub(crate) const HANG: &str = "hang";
+
+/// Replaces the answers of a server over standard streams.
+pub(crate) fn set_answers(file: &Path, answers: &Answers) {
+    let new = file.with_extension("new");
+    std::fs::write(&new, json!(answers).to_string()).expect("written");
+    std::fs::rename(new, file).expect("replaced");
+}
+
+/// Returns the requests with a method, and what they name, that a server over standard streams has
+/// got.
+pub(crate) fn got(file: &Path, method: &str) -> Vec<String> {
+    let lines = std::fs::read_to_string(file.with_extension("got")).unwrap_or_default();
+    let messages = lines
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let of_method = messages.filter(|message| message["method"] == method);
+    let named = of_method.map(|message| message["params"]["uri"].clone());
+    named
+        .map(|uri| uri.as_str().unwrap_or_default().to_owned())
+        .collect()
+}
+
 /// Returns the entry of a server over standard streams, whose answers are written to a file.
 pub(crate) fn entry(file: &Path, answers: &Answers) -> Value {
-    std::fs::write(file, json!(answers).to_string()).expect("written");
+    set_answers(file, answers);
     let program = std::env::current_exe().expect("this program");
     json!({
         "command": "sh",
@@ -83,16 +110,27 @@ fn serves() {
     let Some(file) = std::env::var_os(FILE) else {
         return;
     };
-    let answers =
-        serde_json::from_str(&std::fs::read_to_string(file).expect("a file")).expect("answers");
+    let file = std::path::PathBuf::from(file);
+    let mut got = std::fs::File::options()
+        .create(true)
+        .append(true)
+        .open(file.with_extension("got"))
+        .expect("a file");
     // Standard output has the lines of the test.
     let mut output = std::fs::File::options()
         .write(true)
         .open("/dev/fd/3")
         .expect("a stream");
     for line in std::io::stdin().lock().lines() {
-        let message = serde_json::from_str(&line.expect("a line")).expect("JSON");
+        let line = line.expect("a line");
+        writeln!(got, "{line}").expect("written");
+        let message = serde_json::from_str(&line).expect("JSON");
+        let answers = std::fs::read_to_string(&file).expect("a file");
+        let answers = serde_json::from_str(&answers).expect("answers");
         if let Some(answer) = answer(&answers, &message) {
+            if answer.ends_with(&format!("{EXIT}}}")) {
+                std::process::exit(3);
+            }
             // A line has one message.
             writeln!(output, "{}", answer.replace('\n', " ")).expect("the gateway reads");
         }
@@ -149,6 +187,7 @@ async fn serve(State(served): State<Served>, body: String) -> Response {
     served.got.lock().expect("no panic").push(message);
     match answer {
         None => StatusCode::ACCEPTED.into_response(),
+        Some(answer) if answer.ends_with(&format!("{HANG}}}")) => std::future::pending().await,
         Some(answer) if served.with_events => {
             let data = answer
                 .lines()

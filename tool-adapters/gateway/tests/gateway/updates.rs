@@ -1,6 +1,6 @@
 //! Updates of resources, from the servers to the clients that have subscribed.
 
-use crate::raw_server::{Answers, HttpServer, REFUSAL};
+use crate::raw_server::{Answers, EXIT, HANG, HttpServer, REFUSAL, entry, got, set_answers};
 use crate::support::{Client, Folder, until};
 use serde_json::json;
 use std::sync::Arc;
@@ -259,6 +259,122 @@ async fn a_subscription_that_fails_is_tried_again() {
 
     one.answers.lock().expect("no panic").remove(key);
     client.notified(UPDATED).await;
+    gateway.close().await;
+}
+
+// T30
+#[tokio::test]
+async fn a_subscription_that_is_not_renewed_is_tried_again() {
+    let folder = Folder::new("");
+    let file = folder.path("raw.json");
+    let crash = json!({"name": "crash", "inputSchema": {"type": "object"}});
+    let contents = json!({"contents": [{"uri": "notes://7", "text": "seven"}]});
+    let mut answers = Answers::from([
+        (
+            "tools/list ".to_owned(),
+            json!({"tools": [crash]}).to_string(),
+        ),
+        ("tools/call crash".to_owned(), EXIT.to_owned()),
+        ("resources/read notes://7".to_owned(), contents.to_string()),
+    ]);
+    folder.servers(&json!({"one": entry(&file, &answers)}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    client
+        .request("resources/subscribe", json!({"uri": "notes://7"}))
+        .await;
+    client.notified(UPDATED).await;
+
+    let key = "resources/subscribe notes://7".to_owned();
+    answers.insert(key.clone(), REFUSAL.to_owned());
+    set_answers(&file, &answers);
+    client.call("one_crash", json!({})).await;
+    until(async || got(&file, "resources/subscribe").len() == 2).await;
+    answers.remove(&key);
+    set_answers(&file, &answers);
+    until(async || got(&file, "resources/subscribe").len() > 2).await;
+    gateway.close().await;
+}
+
+// T30
+#[tokio::test]
+async fn a_resource_that_hangs_does_not_keep_others_waiting() {
+    let one = with_unlisted("notes://7").await;
+    let [hangs, refused] =
+        ["notes://1", "notes://7"].map(|uri| format!("resources/subscribe {uri}"));
+    let held = [(hangs, HANG), (refused.clone(), REFUSAL)];
+    let held = held.map(|(key, answer)| (key, answer.to_owned()));
+    one.answers.lock().expect("no panic").extend(held);
+    let folder = Folder::new("[egress]\nprivate = ['127.0.0.1']\n[servers.one]\ntimeout = '1s'");
+    folder.servers(&json!({"one": {"url": one.url}}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    for uri in ["notes://7", "notes://1"] {
+        client
+            .request("resources/subscribe", json!({"uri": uri}))
+            .await;
+        until(async || {
+            one.got("resources/subscribe")
+                .iter()
+                .any(|sent| sent["params"]["uri"] == uri)
+        })
+        .await;
+    }
+
+    one.answers.lock().expect("no panic").remove(&refused);
+    client.notified(UPDATED).await;
+    gateway.close().await;
+}
+
+// G3
+#[tokio::test]
+async fn a_resource_in_quarantine_is_not_subscribed_to() {
+    let one = with_unlisted("notes://8").await;
+    let twice = json!({"uri": "notes://7", "name": "seven"});
+    let resources = json!({"resources": [twice, twice]}).to_string();
+    let listed = ("resources/list ".to_owned(), resources);
+    one.answers.lock().expect("no panic").extend([listed]);
+    let folder = Folder::new("[egress]\nprivate = ['127.0.0.1']");
+    folder.servers(&json!({"one": {"url": one.url}}));
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    for uri in ["notes://7", "notes://8"] {
+        client
+            .request("resources/subscribe", json!({"uri": uri}))
+            .await;
+    }
+    client.notified(UPDATED).await;
+    let sent = one.got("resources/subscribe");
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    assert_eq!(sent[0]["params"]["uri"], "notes://8");
+    gateway.close().await;
+}
+
+// T15
+#[tokio::test]
+async fn updates_after_a_restart_change_no_list() {
+    let folder = recorded();
+    let gateway = folder.open().await;
+    let mut client = Client::connect(&gateway).await;
+    for at in 0..100 {
+        let uri = json!({"uri": format!("note://{at}")});
+        client.request("resources/subscribe", uri).await;
+    }
+    until(async || sent(&folder, "resources/subscribe") == 100).await;
+    let lists = |client: &Client| {
+        let methods = client.messages.iter().map(|message| &message["method"]);
+        methods
+            .filter(|method| **method == "notifications/tools/list_changed")
+            .count()
+    };
+    client.tools().await;
+    client.messages.clear();
+    client.call("one_crash", json!({})).await;
+    until(async || sent(&folder, "resources/subscribe") == 200).await;
+    client.call("one_echo", json!({"text": "a"})).await;
+    client.notified(UPDATED).await;
+    client.tools().await;
+    assert_eq!(lists(&client), 0);
     gateway.close().await;
 }
 

@@ -27,7 +27,7 @@ use rmcp::model::{
 use rmcp::service::ServiceError;
 use serde_json::{Value, json};
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::Arc;
@@ -805,8 +805,8 @@ impl ImportedToolset {
     }
 
     /// Returns the tools that are not offered, or no longer offered, sorted by name. Of tools that
-    /// were never offered, the first 1,000 are kept. Prompts and resources are among them, as
-    /// `prompt:NAME` and `resource:URI`.
+    /// were never offered, the first 1,000 are kept, and of added ones another 1,000. Prompts and
+    /// resources are among them, as `prompt:NAME` and `resource:URI`.
     pub fn quarantined(&self) -> Vec<QuarantinedTool> {
         self.remote.quarantine.all()
     }
@@ -848,6 +848,12 @@ impl ImportedToolset {
 /// Items for the gateway, beside the public interface. They may change in a patch version.
 #[doc(hidden)]
 impl ImportedToolset {
+    /// Takes out the resources to which the server has not subscribed again, as it has refused or
+    /// not answered after the connection was lost.
+    pub fn take_not_renewed(&self) -> BTreeSet<String> {
+        self.remote.subscriptions.take_not_renewed()
+    }
+
     /// Returns true if resources that the server does not list may be read.
     pub fn has_unlisted_resources(&self) -> bool {
         !self.remote.options.pinned_only && RemoteServer::has_resources(&self.remote.current())

@@ -6,6 +6,7 @@ use crate::client::error::describe;
 use crate::client::notices::MAX_URI;
 use crate::client::options::is_stateless;
 use crate::client::pins::Declaration;
+use futures_util::{StreamExt, stream};
 use parking_lot::Mutex;
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -23,11 +24,16 @@ use tokio::time::{sleep, timeout};
 #[derive(Default)]
 pub(crate) struct SubscribedResources {
     uris: Mutex<BTreeSet<String>>,
+    /// Those to which the server has not subscribed again over the current connection.
+    not_renewed: Mutex<BTreeSet<String>>,
     changed: Notify,
 }
 
 /// Maximum number of resources.
 const MAX_URIS: usize = 1_000;
+
+/// The subscriptions that are renewed at once.
+const RENEWED_AT_ONCE: usize = 8;
 
 /// The pause before a stream of changes that has ended is requested again.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -70,6 +76,7 @@ impl SubscribedResources {
                 .map_err(|error| describe(&error))?;
         }
         self.edit(|uris| uris.insert(uri.to_owned()));
+        self.not_renewed.lock().remove(uri);
         self.changed.notify_one();
         Ok(())
     }
@@ -89,9 +96,15 @@ impl SubscribedResources {
         ended.map(drop).map_err(|error| describe(&error))
     }
 
+    /// Takes out the resources to which the server has not subscribed again after the connection
+    /// was lost.
+    pub(crate) fn take_not_renewed(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.not_renewed.lock())
+    }
+
     /// Subscribes again over a new connection, in a task, and reports a change of each resource, as
-    /// updates may have been missed. A server that refuses one, or takes longer than `limit`, costs
-    /// only the updates of that one, or of the rest.
+    /// updates may have been missed. A server that refuses one, or takes longer than `limit` for
+    /// it, costs only the updates of that one.
     pub(crate) fn renew(
         self: &Arc<Self>,
         peer: &Peer<RoleClient>,
@@ -101,31 +114,37 @@ impl SubscribedResources {
         let subscriptions = Arc::clone(self);
         let peer = peer.clone();
         let changes = changes.clone();
+        // Those of the earlier connection are renewed too.
+        _ = subscriptions.take_not_renewed();
         tokio::spawn(async move {
-            let renewed = timeout(limit, subscriptions.renew_all(&peer, &changes)).await;
-            if renewed.is_err() {
-                tracing::warn!("failed to subscribe again to all resources in time");
-                changes.send(ServerChange::Missed);
-            }
+            let uris = subscriptions.edit(|uris| uris.clone());
+            let renewed = stream::iter(uris).for_each_concurrent(RENEWED_AT_ONCE, async |uri| {
+                subscriptions.renew_one(&peer, &uri, limit).await;
+                changes.send(ServerChange::Resource(uri));
+            });
+            renewed.await;
         });
     }
 
-    async fn renew_all(&self, peer: &Peer<RoleClient>, changes: &ChangeSender) {
-        for uri in self.edit(|uris| uris.clone()) {
-            if !listens(peer)
-                && let Err(error) = subscribe(peer, &uri).await
-            {
-                tracing::warn!(
-                    error = describe(&error).escape_debug().to_string(),
-                    "failed to subscribe again to a resource"
-                );
-                if !matches!(error, ServiceError::McpError(_)) {
-                    changes.send(ServerChange::Missed);
-                    return;
-                }
-            }
-            changes.send(ServerChange::Resource(uri));
+    async fn renew_one(&self, peer: &Peer<RoleClient>, uri: &str, limit: Duration) {
+        // It may have been removed meanwhile.
+        if listens(peer) || self.edit(|uris| !uris.contains(uri)) {
+            return;
         }
+        let error = match timeout(limit, subscribe(peer, uri)).await {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => describe(&error),
+            Err(_) => "the server did not answer in time".to_owned(),
+        };
+        // The next connection renews all.
+        if peer.is_transport_closed() {
+            return;
+        }
+        tracing::warn!(
+            error = error.escape_debug().to_string(),
+            "failed to subscribe again to a resource"
+        );
+        self.not_renewed.lock().insert(uri.to_owned());
     }
 
     /// Listens for the changes over a connection, until it ends.

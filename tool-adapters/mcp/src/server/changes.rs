@@ -42,12 +42,34 @@ pub(crate) enum Change {
     Tools,
     Prompts,
     Resources,
-    Resource(Arc<str>),
-    /// A part of a resource.
-    Part {
-        resource: Arc<str>,
-        uri: Arc<str>,
-    },
+    /// The contents of resources, in one change, so that many updates at once are not too many.
+    Contents(Arc<[ResourceUpdate]>),
+}
+
+/// An update of a resource, or of a part of it.
+#[derive(Clone, Debug)]
+pub struct ResourceUpdate {
+    /// The resource to which clients have subscribed.
+    resource: Arc<str>,
+    /// What has changed: the resource or the part.
+    uri: Arc<str>,
+}
+
+impl ResourceUpdate {
+    /// Creates the update of a resource.
+    pub fn of(resource: impl Into<Arc<str>>) -> Self {
+        let resource = resource.into();
+        let uri = Arc::clone(&resource);
+        Self { resource, uri }
+    }
+
+    /// Creates the update of a part of a resource.
+    pub fn of_part(resource: impl Into<Arc<str>>, uri: impl Into<Arc<str>>) -> Self {
+        Self {
+            resource: resource.into(),
+            uri: uri.into(),
+        }
+    }
 }
 
 /// Reports changes of a server's prompts and resources to its clients. Cheap to clone.
@@ -87,8 +109,7 @@ impl ChangeNotifier {
     /// Reports that the contents of a resource have changed. Clients that have subscribed to
     /// exactly this URI get `notifications/resources/updated`.
     pub fn resource_updated(&self, uri: impl Into<Arc<str>>) {
-        // It fails if there is no client.
-        let _ = self.0.send(Change::Resource(uri.into()));
+        self.updated([ResourceUpdate::of(uri)]);
     }
 
     /// Reports that the list of resources has changed, such as when a `dynamic` toolset shows
@@ -112,12 +133,13 @@ impl ChangeNotifier {
 /// Items for the gateway, beside the public interface. They may change in a patch version.
 #[doc(hidden)]
 impl ChangeNotifier {
-    /// Reports that a part of a resource has changed to the clients that have subscribed to the
-    /// resource.
-    pub fn part_updated(&self, resource: impl Into<Arc<str>>, uri: impl Into<Arc<str>>) {
-        let resource = resource.into();
-        let uri = uri.into();
-        let _ = self.0.send(Change::Part { resource, uri });
+    /// Reports updates together. Clients get those of the resources to which they have subscribed.
+    pub fn updated(&self, updates: impl Into<Arc<[ResourceUpdate]>>) {
+        let updates = updates.into();
+        if !updates.is_empty() {
+            // It fails if there is no client.
+            let _ = self.0.send(Change::Contents(updates));
+        }
     }
 
     /// Returns the resources to which clients have subscribed.
@@ -182,10 +204,18 @@ pub(crate) struct Subscriptions {
     uris: Mutex<BTreeSet<String>>,
     taken: Mutex<Share<Identity>>,
     watched: Arc<WatchedResources>,
+    /// Returns true if the client sees a resource now.
+    sees: Box<dyn Fn(&str) -> bool + Send + Sync>,
 }
 
 impl Subscriptions {
-    pub(crate) fn new(changes: &ChangeNotifier, client: &Client) -> Self {
+    /// `sees` returns true if the client sees a resource. It may be hidden after the client has
+    /// subscribed to it.
+    pub(crate) fn new(
+        changes: &ChangeNotifier,
+        client: &Client,
+        sees: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Self {
         let watched = Arc::clone(&changes.1);
         let each = MAX_SUBSCRIPTIONS;
         let each = if watched.host.get().is_some() {
@@ -205,6 +235,7 @@ impl Subscriptions {
             uris: Mutex::default(),
             taken: Mutex::new(taken),
             watched,
+            sees: Box::new(sees),
         }
     }
 
@@ -241,20 +272,15 @@ impl Subscriptions {
     }
 
     fn has(&self, uri: &str) -> bool {
-        self.uris.lock().contains(uri)
+        self.uris.lock().contains(uri) && (self.sees)(uri)
     }
 
     /// Returns all changes that a client may have missed.
     fn all(&self) -> Vec<Change> {
-        let uris = self
-            .uris
-            .lock()
-            .iter()
-            .map(|uri| Change::Resource(uri.as_str().into()))
-            .collect::<Vec<_>>();
-        uris.into_iter()
-            .chain([Change::Tools, Change::Prompts, Change::Resources])
-            .collect()
+        let uris = self.uris.lock();
+        let contents = uris.iter().map(|uri| ResourceUpdate::of(uri.as_str()));
+        let contents = Change::Contents(contents.collect());
+        vec![contents, Change::Tools, Change::Prompts, Change::Resources]
     }
 }
 
@@ -328,10 +354,10 @@ async fn follow<'a>(
         };
         // Boxed, as most sessions wait for changes all the time.
         let sending = Box::pin(async {
-            for notification in missed
-                .into_iter()
-                .filter_map(|change| change.notification(wanted, subscriptions))
-            {
+            let notifications = missed
+                .iter()
+                .flat_map(|change| change.notifications(wanted, subscriptions));
+            for notification in notifications {
                 match timeout(SENDING, send(notification)).await {
                     Ok(true) => {}
                     Ok(false) => return Sent::ClientIsGone,
@@ -357,25 +383,34 @@ enum Sent {
 }
 
 impl Change {
-    /// Returns the notification of the change, if it is wanted.
-    fn notification(
-        self,
+    /// Returns the notifications of the change that are wanted.
+    fn notifications(
+        &self,
         wanted: &SubscriptionFilter,
         subscriptions: &Subscriptions,
-    ) -> Option<ServerNotification> {
+    ) -> Vec<ServerNotification> {
+        let list = |is_wanted: Option<bool>, notification: ServerNotification| {
+            let notification = Some(notification).filter(|_| is_wanted == Some(true));
+            notification.into_iter().collect()
+        };
         match self {
-            Self::Tools if wanted.tools_list_changed == Some(true) => Some(
+            Self::Tools => list(
+                wanted.tools_list_changed,
                 ServerNotification::ToolListChangedNotification(NotificationNoParam::default()),
             ),
-            Self::Prompts if wanted.prompts_list_changed == Some(true) => Some(
+            Self::Prompts => list(
+                wanted.prompts_list_changed,
                 ServerNotification::PromptListChangedNotification(NotificationNoParam::default()),
             ),
-            Self::Resources if wanted.resources_list_changed == Some(true) => Some(
+            Self::Resources => list(
+                wanted.resources_list_changed,
                 ServerNotification::ResourceListChangedNotification(NotificationNoParam::default()),
             ),
-            Self::Resource(uri) if subscriptions.has(&uri) => Some(updated(&uri)),
-            Self::Part { resource, uri } if subscriptions.has(&resource) => Some(updated(&uri)),
-            _ => None,
+            Self::Contents(updates) => updates
+                .iter()
+                .filter(|update| subscriptions.has(&update.resource))
+                .map(|update| updated(&update.uri))
+                .collect(),
         }
     }
 }
@@ -408,28 +443,33 @@ impl Drop for OpenStream {
 }
 
 /// Returns the part of a filter that is served. `tools` is true where the list of tools may change.
-pub(crate) fn accepted(requested: &SubscriptionFilter, tools: bool) -> SubscriptionFilter {
+pub(crate) fn accepted(
+    requested: &SubscriptionFilter,
+    tools: bool,
+    is_known: impl Fn(&str) -> bool,
+) -> SubscriptionFilter {
     let mut accepted = requested.clone();
     accepted.tools_list_changed.take_if(|_| !tools);
     if let Some(uris) = &mut accepted.resource_subscriptions {
+        uris.retain(|uri| is_known(uri));
         uris.truncate(MAX_SUBSCRIPTIONS);
     }
     accepted
 }
 
-/// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client or the
-/// server ends it.
+/// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client ends it or
+/// `ended` is there.
 pub(crate) async fn listen(
     received: Receiver<Change>,
     subscriptions: &Subscriptions,
     stream: &SubscriptionContext,
-    ended: &CancellationToken,
+    ended: impl Future<Output = ()>,
 ) {
     let send = |notification| send_on(stream, notification).boxed();
     tokio::select! {
         () = follow(received, stream.accepted(), subscriptions, send) => {}
         () = stream.cancelled() => {}
-        () = ended.cancelled() => {}
+        () = ended => {}
     }
 }
 
@@ -451,7 +491,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_was_slow_is_told_of_what_it_missed() {
         let changes = ChangeNotifier::default();
-        let subscriptions = Subscriptions::new(&changes, &Client::default());
+        let subscriptions = Subscriptions::new(&changes, &Client::default(), |_| true);
         subscriptions.add("notes://7".to_owned()).expect("a place");
         let received = changes.0.subscribe();
         let mut wanted = SubscriptionFilter::new();
@@ -484,5 +524,60 @@ mod tests {
             second,
             Some(ServerNotification::ToolListChangedNotification(_))
         ));
+    }
+
+    /// Sends what a client has to know after some changes, as far as it is ready.
+    fn sent(
+        received: Receiver<Change>,
+        subscriptions: &Subscriptions,
+        wanted: &SubscriptionFilter,
+    ) -> Vec<ServerNotification> {
+        let (notified, mut told) = unbounded_channel();
+        let send = |notification| {
+            let sending = std::future::ready(notified.send(notification).is_ok());
+            sending.boxed()
+        };
+        let following = follow(received, wanted, subscriptions, send).now_or_never();
+        assert!(following.is_none(), "it waits for further changes");
+        std::iter::from_fn(|| told.try_recv().ok()).collect()
+    }
+
+    // T15
+    #[test]
+    fn many_updates_at_once_are_not_too_many() {
+        let changes = ChangeNotifier::default();
+        let subscriptions = Subscriptions::new(&changes, &Client::default(), |_| true);
+        subscriptions.add("notes://7".to_owned()).expect("a place");
+        let received = changes.received();
+        let mut wanted = SubscriptionFilter::new();
+        wanted.tools_list_changed = Some(true);
+
+        let updates = (0..4 * WAITING).map(|at| ResourceUpdate::of(format!("notes://{at}")));
+        changes.updated(updates.collect::<Vec<_>>());
+        let sent = sent(received, &subscriptions, &wanted);
+        assert!(
+            matches!(
+                sent.as_slice(),
+                [ServerNotification::ResourceUpdatedNotification(updated)]
+                    if updated.params.uri == "notes://7"
+            ),
+            "{sent:?}"
+        );
+    }
+
+    // T26
+    #[test]
+    fn a_client_gets_no_update_of_what_it_does_not_see() {
+        let changes = ChangeNotifier::default();
+        let subscriptions =
+            Subscriptions::new(&changes, &Client::default(), |uri| uri != "notes://secret");
+        for uri in ["notes://secret", "notes://7"] {
+            subscriptions.add(uri.to_owned()).expect("a place");
+        }
+        let received = changes.received();
+        changes.resource_updated("notes://secret");
+        changes.resource_updated("notes://7");
+        let sent = sent(received, &subscriptions, &SubscriptionFilter::new());
+        assert_eq!(sent.len(), 1, "{sent:?}");
     }
 }

@@ -243,7 +243,8 @@ impl Connection {
         to: Recipient,
     ) -> (Arc<Subscriptions>, DropGuard) {
         let changes = &self.state.changes;
-        let subscriptions = Arc::new(Subscriptions::new(changes, client));
+        let sees = self.sees(&self.session);
+        let subscriptions = Arc::new(Subscriptions::new(changes, client, sees));
         let ended = self.state.settings.shutdown.child_token();
         changes::forward(
             changes,
@@ -252,6 +253,16 @@ impl Connection {
             ended.clone(),
         );
         (subscriptions, ended.drop_guard())
+    }
+
+    /// Returns a function that returns true if a session shows a resource.
+    fn sees(&self, session: &Arc<ClientSession>) -> impl Fn(&str) -> bool + Send + Sync + use<> {
+        let guides = self.state.settings.guides;
+        let session = Arc::downgrade(session);
+        move |uri| {
+            let session = session.upgrade().and_then(|session| session.latest());
+            session.is_some_and(|session| resources::check_known(&session, guides, uri).is_ok())
+        }
     }
 
     /// Returns the subscriptions of a client that has initialized the session.
@@ -902,9 +913,22 @@ impl ServerHandler for Connection {
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         let state = &self.state;
-        state
-            .has_changes(&state.runtime.tools())
-            .then(|| changes::accepted(requested, state.settings.tools_change))
+        let settings = &state.settings;
+        let tools = state.runtime.tools();
+        if !state.has_changes(&tools) {
+            return None;
+        }
+
+        // The host may give each session other tools.
+        let is_known = |uri: &str| {
+            settings.configure_session.is_some()
+                || resources::may_be_known(&tools, settings.guides, uri)
+        };
+        Some(changes::accepted(
+            requested,
+            settings.tools_change,
+            is_known,
+        ))
     }
 
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
@@ -915,14 +939,29 @@ impl ServerHandler for Connection {
         let changes = &self.state.changes;
         // Before the subscriptions, so that no change is missed.
         let received = changes.received();
-        let subscriptions = Subscriptions::new(changes, &client(context));
+        let client = client(context);
+        let subscriptions = Subscriptions::new(changes, &client, self.sees(&client_session));
         for uri in stream.accepted().resource_subscriptions.iter().flatten() {
-            let begin = || subscriptions.add(uri.clone());
-            Box::pin(resources::subscribe(&session, uri, begin)).await?;
+            let begin = || {
+                resources::check_known(&session, self.state.settings.guides, uri)?;
+                subscriptions.add(uri.clone())
+            };
+            match Box::pin(resources::subscribe(&session, uri, begin)).await {
+                // The stream is accepted already. The rest of it is still of use.
+                Err(error) if error.code == ErrorCode::RESOURCE_NOT_FOUND => {}
+                subscribed => subscribed?,
+            }
         }
 
         let shutdown = &self.state.settings.shutdown;
-        Box::pin(changes::listen(received, &subscriptions, &stream, shutdown)).await;
+        let ended = async {
+            tokio::select! {
+                () = shutdown.cancelled() => {}
+                () = client_session.revoked().cancelled() => {}
+                () = client.token_ended() => {}
+            }
+        };
+        Box::pin(changes::listen(received, &subscriptions, &stream, ended)).await;
         Ok(())
     }
 

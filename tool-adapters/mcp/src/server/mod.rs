@@ -57,5 +57,5 @@ mod tools;
 mod unclaimed;
 
 pub use crate::server::builder::Server;
-pub use crate::server::changes::ChangeNotifier;
+pub use crate::server::changes::{ChangeNotifier, ResourceUpdate};
 pub use crate::server::session::{ClientInfo, TaskSupport};

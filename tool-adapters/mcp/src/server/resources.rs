@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde_json::json;
 use tool_core::call::{self, HostHandlers};
 use tool_core::tool::{self, ResourceAnnotations, ResourceData, ResourceDefinition};
-use tool_core::{ErrorKind, Session, ToolError};
+use tool_core::{ErrorKind, Session, ToolContext, ToolError};
 
 /// Returns one page of the resources that have a fixed URI. With `guides`, the guides of tools
 /// follow them.
@@ -129,8 +129,25 @@ pub(crate) async fn subscribe(
     }
 }
 
+/// Maximum number of bytes of a URI to which a client subscribes. It is kept.
+const MAX_SUBSCRIBED: usize = 2_048;
+
+/// Returns false if no client may subscribe to a URI, whatever its session shows. With `guides`,
+/// the guides of tools are resources.
+pub(crate) fn may_be_known(tools: &ToolContext, guides: bool, uri: &str) -> bool {
+    let is_guide = guides && uri.starts_with(skills::SCHEME);
+    uri.len() <= MAX_SUBSCRIBED && (is_guide || tools.resource(uri).is_some())
+}
+
 /// Checks that a client may subscribe to a resource.
 pub(crate) fn check_known(session: &Session, guides: bool, uri: &str) -> McpResult<()> {
+    if uri.len() > MAX_SUBSCRIBED {
+        let message = format!(
+            "expected a URI of at most {MAX_SUBSCRIBED} bytes, got {}",
+            uri.len()
+        );
+        return Err(unknown(uri, &message));
+    }
     let ctx = session.context_outside_calls();
     let is_known = session
         .tools()

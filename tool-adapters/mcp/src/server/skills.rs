@@ -14,6 +14,9 @@ use std::collections::HashSet;
 use tool_core::text::truncate;
 use tool_core::{Session, ToolDefinition};
 
+/// The scheme of the URIs of guides.
+pub(crate) const SCHEME: &str = "skill://";
+
 /// The type of guides.
 const MARKDOWN: &str = "text/markdown";
 
@@ -44,7 +47,7 @@ pub(crate) fn all(session: &Session) -> impl Iterator<Item = GuideSkill> {
 
 /// Returns the skill whose file has this URI.
 pub(crate) fn find(session: &Session, uri: &str) -> Option<GuideSkill> {
-    uri.starts_with("skill://")
+    uri.starts_with(SCHEME)
         .then(|| all(session).find(|skill| skill.uri() == uri))
         .flatten()
 }
@@ -73,7 +76,7 @@ pub(crate) fn get(session: &Session, uri: &str, with_hints: bool) -> McpResult<G
 
 impl GuideSkill {
     pub(crate) fn uri(&self) -> String {
-        format!("skill://{}/SKILL.md", self.name)
+        format!("{SCHEME}{}/SKILL.md", self.name)
     }
 
     /// Returns the text of the file: YAML, of which JSON is a part, and the guide.

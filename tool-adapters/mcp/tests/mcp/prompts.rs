@@ -16,7 +16,7 @@ use tool_core::tool::{
     ResourceRequest,
 };
 use tool_core::{
-    Content, FunctionTool, RawTool, RunContext, ToolContext, ToolError, tool_type, toolset,
+    Content, FunctionTool, RawTool, RunContext, Runtime, ToolContext, ToolError, tool_type, toolset,
 };
 
 /// The tone of a text.
@@ -602,6 +602,120 @@ async fn stream_of_changes_carries_what_was_asked_for() {
         received["method"] == "notifications/prompts/list_changed"
     })
     .await;
+}
+
+// T26
+#[tokio::test]
+async fn a_stream_accepts_only_resources_that_are_known() {
+    let mut client = LineClient::connect(&letters());
+    let long = format!("letters://stamps/{}", "a".repeat(3_000));
+    let uris = ["letters://none", "letters://stamps/a", &long];
+    let acknowledged = listen(&mut client, 1, json!({"resourceSubscriptions": uris})).await;
+    let accepted = json!({"resourceSubscriptions": ["letters://stamps/a"]});
+    assert_eq!(acknowledged["params"]["notifications"], accepted);
+}
+
+#[tokio::test]
+async fn the_length_of_a_subscribed_uri_is_bounded() {
+    let mut client = initialized(&letters()).await;
+    for (length, is_known) in [(1_000, true), (3_000, false)] {
+        let uri = format!("letters://stamps/{}", "a".repeat(length));
+        let answer = client
+            .request(json!(1), "resources/subscribe", json!({"uri": uri}))
+            .await;
+        assert_eq!(answer.get("error").is_none(), is_known, "{answer}");
+    }
+}
+
+/// Returns a resource that is hidden if `hides` is true.
+fn noted(uri: &str, hides: bool) -> Resource {
+    let definition = ResourceDefinition::new(uri, "note").expect("a resource");
+    let read = async |_: ResourceRequest, _: RunContext| Ok(vec![ResourceContents::text("a note")]);
+    Resource::new(definition, read).dynamic(move |_| !hides)
+}
+
+/// Returns the URIs of the updates that come before a change of the prompts.
+async fn updated(client: &mut LineClient) -> Vec<Value> {
+    let mut uris = Vec::new();
+    loop {
+        let received = client.receive().await;
+        match received["method"].as_str() {
+            Some("notifications/resources/updated") => uris.push(received["params"]["uri"].clone()),
+            Some("notifications/prompts/list_changed") => return uris,
+            _ => {}
+        }
+    }
+}
+
+// T26
+#[tokio::test]
+async fn a_stream_carries_no_update_of_a_hidden_resource() {
+    let tools = ToolContext::builder()
+        .with(Letters)
+        .with_resource(noted("notes://hidden", true));
+    let server = Server::from_tools(tools.build().expect("tools")).expect("a server");
+    let mut client = LineClient::connect(&server);
+    let uris = ["notes://hidden", "letters://book"];
+    let filter = json!({"promptsListChanged": true, "resourceSubscriptions": uris});
+    listen(&mut client, 1, filter).await;
+    let changes = server.changes();
+    // The stream is open once it has been acknowledged, and listens a moment later.
+    until(async || {
+        changes.resource_updated("notes://hidden");
+        changes.resource_updated("letters://book");
+        changes.prompts_changed();
+        let uris = updated(&mut client).await;
+        assert!(!uris.contains(&json!("notes://hidden")), "{uris:?}");
+        uris.contains(&json!("letters://book"))
+    })
+    .await;
+}
+
+// T26
+#[tokio::test]
+async fn a_resource_hidden_after_its_subscription_sends_nothing() {
+    let tools = |hides: bool| {
+        let builder = ToolContext::builder().with(Letters);
+        builder
+            .with_resource(noted("notes://7", hides))
+            .build()
+            .expect("tools")
+    };
+    let runtime = Runtime::builder(tools(false)).build().expect("a runtime");
+    let server = Server::new(runtime.clone());
+    let mut client = initialized(&server).await;
+    for uri in ["notes://7", "letters://book"] {
+        client
+            .request(json!(1), "resources/subscribe", json!({"uri": uri}))
+            .await;
+    }
+    runtime.update_tools(tools(true)).expect("updated");
+    server.refresh().await;
+    let changes = server.changes();
+    changes.resource_updated("notes://7");
+    changes.resource_updated("letters://book");
+    changes.prompts_changed();
+    assert_eq!(updated(&mut client).await, ["letters://book"]);
+}
+
+#[tokio::test]
+async fn a_refresh_holds_before_all_sessions_are_renewed() {
+    let none = ToolContext::builder().build().expect("tools");
+    let runtime = Runtime::builder(none).build().expect("a runtime");
+    let server = Server::new(runtime.clone()).all_features();
+    let mut client = initialized(&server).await;
+    let tools = ToolContext::builder().with(Letters).build();
+    runtime
+        .update_tools(tools.expect("tools"))
+        .expect("updated");
+    // Its future renews the sessions that make no request, and does not run.
+    let renewing = server.refresh();
+    let listed = client.request(json!(1), "prompts/list", json!({})).await;
+    drop(renewing);
+    assert_eq!(
+        listed["result"]["prompts"].as_array().map(Vec::len),
+        Some(1)
+    );
 }
 
 #[tokio::test]
