@@ -73,6 +73,26 @@ const TRANSIENT: &[&str] = &[
     "disconnect",
 ];
 
+/// The codes by which a provider refuses an image or a file within a stream, as it loads them after
+/// it has answered 200. The status would be 400.
+const REFUSED_IN_STREAM: &[&str] = &[
+    "image_too_large",
+    "image_too_small",
+    "image_file_too_large",
+    "image_parse_error",
+    "image_file_not_found",
+    "image_content_policy_violation",
+    "empty_image_file",
+    "failed_to_download_image",
+    "invalid_image",
+    "invalid_image_format",
+    "invalid_image_mode",
+    "invalid_image_url",
+    "invalid_base64_image",
+    "unsupported_image_media_type",
+    "validationexception",
+];
+
 impl RequestFailure {
     pub(crate) fn permanent(error: ToolError) -> Self {
         Self::new(error, RetryAdvice::Never)
@@ -189,6 +209,9 @@ impl RequestFailure {
                 RetryAdvice::Never
             };
             return Self::of_status(status, message, retry);
+        }
+        if REFUSED_IN_STREAM.contains(&code.as_str()) {
+            return Self::of_status(400, message, RetryAdvice::Never);
         }
         if USED_UP.contains(&code.as_str()) {
             return Self::permanent(ToolError::rate_limit(message));
@@ -466,6 +489,21 @@ mod tests {
             RequestFailure::from_stream(&error, None).retry,
             RetryAdvice::Never
         );
+    }
+
+    #[test]
+    fn an_image_refused_in_a_stream_is_a_refused_request() {
+        for code in [
+            "invalid_image",
+            "failed_to_download_image",
+            "validationException",
+        ] {
+            let error = ProtocolError::of_provider(Some(code.to_owned()), "m");
+            let failure = RequestFailure::from_stream(&error, None);
+            assert!(failure.is_refused_request(), "{code}");
+            assert_eq!(failure.retry, RetryAdvice::Never, "{code}");
+            assert_eq!(failure.error.kind(), ErrorKind::Permanent, "{code}");
+        }
     }
 
     #[test]

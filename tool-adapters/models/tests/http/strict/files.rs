@@ -218,6 +218,27 @@ async fn an_image_that_the_server_refuses_does_not_stop_the_conversation() {
 
 // M14
 #[tokio::test]
+async fn an_image_that_is_refused_within_a_stream_is_left_out() {
+    let server = Server::answering(|request| {
+        if !request.body.to_string().contains(DATA) {
+            return Answer::events(&text(Provider::OpenAiResponses, "Yes."));
+        }
+        let error = json!({"code": "invalid_image", "message": "The image is broken."});
+        let response = json!({"id": "resp_1", "status": "failed", "error": error, "output": []});
+        let failed = json!({"type": "response.failed", "response": response});
+        Answer::events(&format!("data: {failed}\n\n"))
+    })
+    .await;
+    let model = support::model(Provider::OpenAiResponses, &server);
+    let mut agent = AgentLoop::new(session().await.0, model);
+    assert!(agent.prompt(image()).await.error.is_some());
+    assert_eq!(agent.prompt("Never mind.").await.error, None);
+    let last = server.requests()[2].body.to_string();
+    assert!(last.contains("[image image/png left out]"), "{last}");
+}
+
+// M14
+#[tokio::test]
 async fn an_image_of_a_tool_that_the_server_refuses_is_left_out() {
     let server = Server::answering(|request| {
         let json = &[("content-type", "application/json")];
