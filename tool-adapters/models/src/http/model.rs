@@ -382,7 +382,7 @@ impl ProviderModel<HttpTransport> {
         deadline: Instant,
     ) -> Result<ModelStep, RequestFailure> {
         let refused = &mut self.transport.refused_files;
-        refused.forget_other_history(request.history);
+        refused.forget_lost_messages(request.history);
         let history = refused.left_out_of(request.history);
         let lighter = ModelRequest {
             history: &history,

@@ -6,25 +6,21 @@
 //! image.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use tool_adapters_providers::{unread_message, without_files};
 use tool_core::session::Message;
 
 /// The files that are left out of requests.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(crate) struct RefusedFiles {
     left_out: LeftOutFiles,
-    /// The number of messages of the last history.
-    seen: usize,
 }
 
-/// Numbers of messages, from the beginning of a history, whose files are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LeftOutFiles {
-    /// The messages whose files are left out.
-    all: usize,
-    /// The messages whose files are left out if they are results of tools.
-    results: usize,
-}
+/// The messages whose files are left out, by their digests: a message keeps its digest when the
+/// history is shortened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LeftOutFiles(HashSet<u64>);
 
 impl RefusedFiles {
     /// Returns a history without the files that the server has refused.
@@ -37,30 +33,26 @@ impl RefusedFiles {
     ///
     /// The newest message of the user keeps its own files: the user learns that they were refused.
     pub(crate) fn suspects(&self, history: &[Message]) -> Vec<LeftOutFiles> {
-        let messages = unread_message(history).unwrap_or(history.len());
-        let mut has_of_results = false;
-        let mut has_of_users = false;
-        for (position, message) in history.iter().enumerate().take(messages) {
-            if self.left_out.has(position, message) || without_files(message).is_none() {
+        let mut of_results = self.left_out.clone();
+        let mut all = self.left_out.clone();
+        for message in read_messages(history) {
+            if without_files(message).is_none() {
                 continue;
             }
-            match message {
-                Message::Result { .. } => has_of_results = true,
-                _ => has_of_users = true,
+            let digest = digest_of(message);
+            all.0.insert(digest);
+            if matches!(message, Message::Result { .. }) {
+                of_results.0.insert(digest);
             }
         }
 
-        let of_results = LeftOutFiles {
-            results: messages,
-            ..self.left_out
-        };
-        let all = LeftOutFiles {
-            all: messages,
-            results: messages,
-        };
         let mut suspects = Vec::new();
-        suspects.extend(has_of_results.then_some(of_results));
-        suspects.extend(has_of_users.then_some(all));
+        if of_results != self.left_out {
+            suspects.push(of_results.clone());
+        }
+        if all != of_results {
+            suspects.push(all);
+        }
         suspects
     }
 
@@ -69,40 +61,53 @@ impl RefusedFiles {
         self.left_out = files;
     }
 
-    /// Begins anew with another history, or one that was cut: it is shorter than the one before.
-    pub(crate) fn forget_other_history(&mut self, history: &[Message]) {
-        if history.len() < self.seen {
-            self.left_out = LeftOutFiles::default();
+    /// Forgets the messages that are not in the history any more.
+    pub(crate) fn forget_lost_messages(&mut self, history: &[Message]) {
+        let left_out = &mut self.left_out.0;
+        if left_out.is_empty() {
+            return;
         }
-        self.seen = history.len();
+        let with_files = history
+            .iter()
+            .filter(|message| without_files(message).is_some());
+        let present = with_files.map(digest_of).collect::<HashSet<_>>();
+        left_out.retain(|digest| present.contains(digest));
     }
 }
 
 impl LeftOutFiles {
-    /// Returns true if the files of a message are among these.
-    fn has(self, position: usize, message: &Message) -> bool {
-        match message {
-            Message::Result { .. } => position < self.results,
-            _ => position < self.all,
-        }
-    }
-
     /// Returns a history with notes in place of these files.
-    pub(crate) fn of(self, history: &[Message]) -> Cow<'_, [Message]> {
+    pub(crate) fn of<'h>(&self, history: &'h [Message]) -> Cow<'h, [Message]> {
         let mut written = Cow::Borrowed(history);
-        for (position, message) in history.iter().enumerate() {
-            if !self.has(position, message) {
-                continue;
-            }
+        if self.0.is_empty() {
+            return written;
+        }
+        for (position, message) in read_messages(history).iter().enumerate() {
             let Some(without) = without_files(message) else {
                 continue;
             };
+            if !self.0.contains(&digest_of(message)) {
+                continue;
+            }
             if let Some(message) = written.to_mut().get_mut(position) {
                 *message = without;
             }
         }
         written
     }
+}
+
+/// Returns the messages before the newest one of the user, which the model has not answered yet.
+fn read_messages(history: &[Message]) -> &[Message] {
+    let count = unread_message(history).unwrap_or(history.len());
+    history.get(..count).unwrap_or_default()
+}
+
+fn digest_of(message: &Message) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let json = serde_json::to_string(message).unwrap_or_default();
+    json.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -141,25 +146,32 @@ mod tests {
         }
     }
 
+    /// Returns the files of these messages.
+    fn files_of(messages: &[Message]) -> LeftOutFiles {
+        LeftOutFiles(messages.iter().map(digest_of).collect())
+    }
+
     #[test]
     fn the_newest_message_keeps_its_files() {
         let refused = RefusedFiles::default();
-        let all = |messages| LeftOutFiles {
-            all: messages,
-            results: messages,
-        };
+        let all = files_of(&[picture()]);
         assert_eq!(refused.suspects(&[picture()]), []);
-        assert_eq!(refused.suspects(&[picture(), answer()]), [all(2)]);
-        assert_eq!(refused.suspects(&[picture(), picture()]), [all(1)]);
+        assert_eq!(refused.suspects(&[picture(), answer()]), [all.clone()]);
+        let twice = [picture(), picture()];
+        assert_eq!(refused.suspects(&twice), [all.clone()]);
+
+        let without = all.of(&twice);
+        assert_ne!(without[0], picture());
+        assert_eq!(without[1], picture());
     }
 
     #[test]
     fn files_of_results_are_suspected_first() {
         let refused = RefusedFiles::default();
         let history = [picture(), answer(), shown()];
-        let results = LeftOutFiles { all: 0, results: 3 };
-        let all = LeftOutFiles { all: 3, results: 3 };
-        assert_eq!(refused.suspects(&history), [results, all]);
+        let results = files_of(&[shown()]);
+        let all = files_of(&[picture(), shown()]);
+        assert_eq!(refused.suspects(&history), [results.clone(), all]);
         assert_eq!(refused.suspects(&[answer(), answer(), shown()]), [results]);
     }
 
@@ -167,9 +179,8 @@ mod tests {
     fn files_of_the_user_are_suspected_after_those_of_results() {
         let mut refused = RefusedFiles::default();
         let history = [picture(), answer(), shown()];
-        let results = LeftOutFiles { all: 0, results: 3 };
-        refused.leave_out(results);
-        let all = LeftOutFiles { all: 3, results: 3 };
+        refused.leave_out(files_of(&[shown()]));
+        let all = files_of(&[picture(), shown()]);
         assert_eq!(refused.suspects(&history), [all]);
     }
 
@@ -177,22 +188,32 @@ mod tests {
     fn files_that_are_left_out_are_not_suspected_again() {
         let mut refused = RefusedFiles::default();
         let history = [picture(), Message::user("Go on.")];
-        refused.leave_out(LeftOutFiles { all: 1, results: 1 });
+        refused.leave_out(files_of(&[picture()]));
         assert_eq!(refused.suspects(&history), []);
         let without = refused.left_out_of(&history);
         assert_eq!(without[0], Message::user("[image image/png left out]"));
     }
 
     #[test]
-    fn a_history_that_was_cut_begins_anew() {
+    fn files_in_a_shortened_history_stay_left_out() {
         let mut refused = RefusedFiles::default();
-        let history = [answer(), picture(), answer(), picture(), answer()];
-        refused.forget_other_history(&history);
-        let left_out = LeftOutFiles { all: 3, results: 3 };
-        refused.leave_out(left_out);
-        refused.forget_other_history(&history);
-        assert_eq!(refused.left_out, left_out);
-        refused.forget_other_history(&history[1..]);
+        refused.leave_out(files_of(&[picture()]));
+        let other = Message::user(UserMessage::default().image("eW8=", "image/png"));
+        // The beginning was cut, and as many messages came.
+        let history = [picture(), answer(), other.clone(), answer(), answer()];
+        refused.forget_lost_messages(&history);
+        let without = refused.left_out_of(&history);
+        assert_eq!(without[0], Message::user("[image image/png left out]"));
+        assert_eq!(without[2], other);
+    }
+
+    #[test]
+    fn another_history_begins_anew() {
+        let mut refused = RefusedFiles::default();
+        refused.leave_out(files_of(&[picture()]));
+        refused.forget_lost_messages(&[answer(), picture()]);
+        assert_eq!(refused.left_out, files_of(&[picture()]));
+        refused.forget_lost_messages(&[answer(), answer()]);
         assert_eq!(refused.left_out, LeftOutFiles::default());
     }
 }

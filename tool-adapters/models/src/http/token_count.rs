@@ -80,8 +80,8 @@ impl HttpModel {
     ) -> Result<TokenCount, ToolError> {
         self.check_files(request.history)?;
         // What is counted may be another history than that of the next step.
-        let mut refused = self.transport.refused_files;
-        refused.forget_other_history(request.history);
+        let mut refused = self.transport.refused_files.clone();
+        refused.forget_lost_messages(request.history);
         let history = refused.left_out_of(request.history);
         let lighter = ModelRequest {
             history: &history,
