@@ -143,7 +143,7 @@ impl ResponseObject<'_> {
             ("completed", _) => Finish::Stop,
             ("incomplete", "max_output_tokens") => Finish::Length,
             ("incomplete", "content_filter") => Finish::Filtered,
-            ("incomplete", reason) if !reason.is_empty() => Finish::of_unlisted(reason),
+            ("incomplete", reason) if !reason.is_empty() => incomplete(reason),
             (status, _) => Finish::of_unlisted(status),
         }
     }
@@ -162,6 +162,14 @@ impl ResponseObject<'_> {
             .as_ref()
             .or(self.status_details.as_ref())
     }
+}
+
+/// Returns the end of a response that is not complete, for a reason of which no more is known. It
+/// is cut off, like one that is too long.
+fn incomplete(reason: &str) -> Finish {
+    let finish = Finish::of_unlisted(reason);
+    let is_complete = matches!(finish, Finish::Other(_)) && finish.failure().is_none();
+    if is_complete { Finish::Length } else { finish }
 }
 
 /// Returns the kind of a call by the type of its item; `None` for another item.

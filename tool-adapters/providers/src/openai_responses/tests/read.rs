@@ -256,6 +256,21 @@ fn why_it_ended_is_told() {
     }
 }
 
+// P1
+#[test]
+fn an_incomplete_response_is_cut_off_whatever_the_reason() {
+    for (reason, expected) in [
+        ("max_messages", "finished: Length"),
+        ("steered", "finished: Length"),
+        ("safety_stop", "finished: Filtered"),
+    ] {
+        let end = format!(
+            r#"{{"type":"response.incomplete","response":{{"status":"incomplete","incomplete_details":{{"reason":"{reason}"}}}}}}"#
+        );
+        assert_eq!(read(OpenAiResponses, &stream(&[&end])), expected);
+    }
+}
+
 #[test]
 fn a_call_that_grew_too_long_is_cut_off() {
     let done = DONE
