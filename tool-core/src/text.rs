@@ -1,5 +1,7 @@
-//! Texts for people and models: truncation, first sentences, hexadecimal digits and names.
+//! Texts for people and models: truncation, first sentences, hexadecimal digits, names, and the JSON
+//! in an answer.
 
+use serde::de::IgnoredAny;
 use std::any::Any;
 use std::borrow::{Borrow, Cow};
 use std::fmt;
@@ -255,6 +257,64 @@ pub(crate) fn decode_hex(digits: &str, bytes: &mut [u8]) -> bool {
     valid
 }
 
+/// Returns true for a text that is JSON.
+pub(crate) fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text.trim()).is_ok()
+}
+
+/// The brackets from each end of a text at which its JSON may begin.
+const MAX_BRACKETS: usize = 16;
+
+/// Returns the JSON in a text: all of it, the content of its code block, or an object or array at
+/// its end. Of several code blocks it is in the last one.
+///
+/// ```
+/// use tool_core::text::json_in;
+///
+/// assert_eq!(json_in(r#"It is {"sum": 3}"#), Some(r#"{"sum": 3}"#));
+/// assert_eq!(json_in("It is three."), None);
+/// ```
+#[must_use]
+pub fn json_in(text: &str) -> Option<&str> {
+    let whole = text.trim();
+    if is_json(whole) {
+        return Some(whole);
+    }
+    let blocks = [last_code_block(whole), outer_code_block(whole)];
+    if let Some(json) = blocks.into_iter().flatten().find(|block| is_json(block)) {
+        return Some(json);
+    }
+
+    // From the beginning, the JSON may have many brackets. From the end, the text before it may.
+    let brackets = ['{', '['];
+    let first = whole.match_indices(brackets).take(MAX_BRACKETS);
+    let last = whole.rmatch_indices(brackets).take(MAX_BRACKETS);
+    first
+        .chain(last)
+        .map(|(begin, _)| &whole[begin..])
+        .find(|end| is_json(end))
+}
+
+/// Returns the content between the last two fences of a text.
+fn last_code_block(text: &str) -> Option<&str> {
+    let (before, _) = text.rsplit_once("```")?;
+    let (_, block) = before.rsplit_once("```")?;
+    Some(without_language(block))
+}
+
+/// Returns the content between the first fence and the last, as a text in the JSON may have fences.
+fn outer_code_block(text: &str) -> Option<&str> {
+    let (_, after) = text.split_once("```")?;
+    let (block, _) = after.rsplit_once("```")?;
+    Some(without_language(block))
+}
+
+/// Returns the content of a code block without the language behind its fence.
+fn without_language(block: &str) -> &str {
+    let content = block.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
+    content.trim()
+}
+
 /// A tool's name, cheap to copy into every response: a constant, as most are, or a shared text. A
 /// constant needs no reference count, over which calls in many threads would contend.
 #[derive(Clone)]
@@ -436,5 +496,30 @@ mod tests {
         }
         // As slow as a pattern can be.
         assert!(!matches_wildcards(&"*a".repeat(100), &"b".repeat(100_000)));
+    }
+
+    #[test]
+    fn json_in_the_last_of_several_code_blocks_is_found() {
+        let text = "```python\nsolve({1})\n```\nIt gives:\n```json\n{\"sum\": 3}\n```\nDone.";
+        assert_eq!(json_in(text), Some("{\"sum\": 3}"));
+    }
+
+    #[test]
+    fn json_with_a_code_block_in_a_text_is_found() {
+        let json = "{\"help\": \"```sh\\nls\\n```\"}";
+        let text = format!("Here:\n```json\n{json}\n```");
+        assert_eq!(json_in(&text), Some(json));
+    }
+
+    #[test]
+    fn json_behind_many_brackets_is_found() {
+        let text = format!("{} {{\"sum\": [3]}}", "a[0] ".repeat(40));
+        assert_eq!(json_in(&text), Some("{\"sum\": [3]}"));
+    }
+
+    #[test]
+    fn json_of_many_brackets_behind_a_text_is_found() {
+        let json = format!("[{}1]", "[1],".repeat(40));
+        assert_eq!(json_in(&format!("It is {json}")), Some(&*json));
     }
 }

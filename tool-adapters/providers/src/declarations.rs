@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 use tool_core::session::Message;
+use tool_core::text::json_in;
 use tool_core::{ToolCall, ToolDefinition, ToolResponse};
 
 /// The options of a declaration.
@@ -191,15 +192,20 @@ impl Declarations {
     }
 
     /// Returns a typed answer, which came as a text in the provider's form, in the tool's own form.
-    /// Every other text stays.
+    /// The answer is the JSON in the text, as [`json_in`] finds it. The text around it stays, and so
+    /// does every other text.
     pub fn restore_answer(&self, text: String) -> String {
-        match &self.0.answer {
-            Some(answer) => self
-                .restore(ToolCall::new("", answer.report.tool.as_str(), text))
-                .arguments()
-                .to_owned(),
-            None => text,
+        let Some(answer) = &self.0.answer else {
+            return text;
+        };
+        let Some(json) = json_in(&text) else {
+            return text;
+        };
+        let call = self.restore(ToolCall::new("", answer.report.tool.as_str(), json));
+        if call.arguments() == json {
+            return text;
         }
+        text.replace(json, call.arguments())
     }
 
     /// Returns the typed answer that the request asks for in the provider's form.

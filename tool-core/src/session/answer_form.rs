@@ -15,9 +15,9 @@ use crate::session::raw_turn::RawTurn;
 use crate::session::reply_finish::ReplyFinish;
 use crate::session::reply_guards::ReplyGuards;
 use crate::session::unmade_calls::{name_of_limit, refusal_of_calls, refused_step, refused_unread};
+use crate::text::{is_json, json_in};
 use crate::tool::typed_value::{ValueSlot, arguments_of, read, value_in};
 use crate::tool::{FunctionTool, ToolDefinition};
-use serde::de::IgnoredAny;
 use std::sync::Arc;
 
 /// The control tool of a reply with a typed answer, and the last wrong answer.
@@ -363,83 +363,4 @@ fn wrong_rewrite(problems: &[String]) -> ToolError {
         "a guard rewrote the typed answer into one that is wrong: {}",
         problems.join("; ")
     ))
-}
-
-fn is_json(text: &str) -> bool {
-    serde_json::from_str::<IgnoredAny>(text.trim()).is_ok()
-}
-
-/// The brackets from each end of a text at which its JSON may begin.
-const MAX_BRACKETS: usize = 16;
-
-/// Returns the JSON in a text: all of it, the content of its code block, or an object or array at
-/// its end. Of several code blocks it is in the last one.
-fn json_in(text: &str) -> Option<&str> {
-    let whole = text.trim();
-    if is_json(whole) {
-        return Some(whole);
-    }
-    let blocks = [last_code_block(whole), outer_code_block(whole)];
-    if let Some(json) = blocks.into_iter().flatten().find(|block| is_json(block)) {
-        return Some(json);
-    }
-
-    // From the beginning, the JSON may have many brackets. From the end, the text before it may.
-    let brackets = ['{', '['];
-    let first = whole.match_indices(brackets).take(MAX_BRACKETS);
-    let last = whole.rmatch_indices(brackets).take(MAX_BRACKETS);
-    first
-        .chain(last)
-        .map(|(begin, _)| &whole[begin..])
-        .find(|end| is_json(end))
-}
-
-/// Returns the content between the last two fences of a text.
-fn last_code_block(text: &str) -> Option<&str> {
-    let (before, _) = text.rsplit_once("```")?;
-    let (_, block) = before.rsplit_once("```")?;
-    Some(without_language(block))
-}
-
-/// Returns the content between the first fence and the last, as a text in the JSON may have fences.
-fn outer_code_block(text: &str) -> Option<&str> {
-    let (_, after) = text.split_once("```")?;
-    let (block, _) = after.rsplit_once("```")?;
-    Some(without_language(block))
-}
-
-/// Returns the content of a code block without the language behind its fence.
-fn without_language(block: &str) -> &str {
-    let content = block.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
-    content.trim()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn json_in_the_last_of_several_code_blocks_is_found() {
-        let text = "```python\nsolve({1})\n```\nIt gives:\n```json\n{\"sum\": 3}\n```\nDone.";
-        assert_eq!(json_in(text), Some("{\"sum\": 3}"));
-    }
-
-    #[test]
-    fn json_with_a_code_block_in_a_text_is_found() {
-        let json = "{\"help\": \"```sh\\nls\\n```\"}";
-        let text = format!("Here:\n```json\n{json}\n```");
-        assert_eq!(json_in(&text), Some(json));
-    }
-
-    #[test]
-    fn json_behind_many_brackets_is_found() {
-        let text = format!("{} {{\"sum\": [3]}}", "a[0] ".repeat(40));
-        assert_eq!(json_in(&text), Some("{\"sum\": [3]}"));
-    }
-
-    #[test]
-    fn json_of_many_brackets_behind_a_text_is_found() {
-        let json = format!("[{}1]", "[1],".repeat(40));
-        assert_eq!(json_in(&format!("It is {json}")), Some(&*json));
-    }
 }

@@ -427,6 +427,23 @@ async fn properties_with_other_names_come_back_under_their_own() {
     }
 }
 
+#[tokio::test]
+async fn an_answer_after_a_comment_comes_back_under_its_own_names() {
+    for text in [
+        r#"Here it is: {"answer":{"near":"Rome","max_distance":5}}"#,
+        "Here it is:\n```json\n{\"answer\":{\"near\":\"Rome\",\"max_distance\":5}}\n```",
+    ] {
+        let server = Server::start([says(Provider::Anthropic, text)]).await;
+        let mut agent = bare(model(Provider::Anthropic, &server).stream(false)).await;
+        let place = agent.prompt_typed::<Place>("Where?").await;
+        let expected = Place {
+            near: "Rome".into(),
+            distance: Some(5),
+        };
+        assert_eq!(place.expect("answers").output, expected, "{text}");
+    }
+}
+
 /// A tree, whose schema leads back to itself.
 #[tool_type]
 #[derive(Debug, PartialEq)]
