@@ -3,8 +3,9 @@
 //! Its grammar is that of `serde_json`, whose errors it returns. It borrows names and strings
 //! without escapes, and passes over other values without making anything of them.
 
+use crate::event::{ProtocolError, unparsed};
 use serde::de::{Error as _, IgnoredAny};
-use serde_json::{Error, Result};
+use serde_json::{Error, Result, Value};
 use std::borrow::Cow;
 use tool_core::json::{run_end, run_length};
 
@@ -141,6 +142,13 @@ pub(crate) struct OtherMembers<'a>(pub(crate) Vec<OtherMember<'a>>);
 pub(crate) struct OtherMember<'a> {
     pub(crate) name: String,
     pub(crate) json: &'a str,
+}
+
+impl OtherMember<'_> {
+    /// Parses the value. Some JSON is no value, such as a number that is too large.
+    pub(crate) fn value(&self) -> std::result::Result<Value, ProtocolError> {
+        serde_json::from_str(self.json).map_err(|error| unparsed(error, self.json))
+    }
 }
 
 impl<'a> OtherMembers<'a> {

@@ -39,6 +39,11 @@ impl MessageMembers {
         }
     }
 
+    /// Adds a whole member, unless pieces of it have come.
+    pub(crate) fn add_missing(&mut self, name: &str, member: Value) {
+        self.0.entry(name).or_insert(member);
+    }
+
     /// Adds a piece of a text.
     pub(crate) fn add_text(&mut self, name: &str, piece: &str) {
         match self.0.get_mut(name) {

@@ -240,9 +240,7 @@ impl CohereReader {
             self.read_citations(message, text)?;
         }
         for member in &message.others.0 {
-            if let Ok(value) = serde_json::from_str(member.json) {
-                self.members.add(&member.name, value);
-            }
+            self.members.add(&member.name, member.value()?);
         }
         Ok(())
     }

@@ -169,9 +169,7 @@ impl OllamaReader {
         sink.reasoning(thinking);
         sink.text(content);
         for member in &message.others.0 {
-            if let Ok(value) = serde_json::from_str(member.json) {
-                self.members.add(&member.name, value);
-            }
+            self.members.add(&member.name, member.value()?);
         }
         match &message.tool_calls.value.0 {
             Some(entries) => self.read_calls(text, entries, sink),

@@ -244,7 +244,7 @@ impl ChatCalls {
     }
 
     /// Keeps the members of a call's entry that the protocol does not know.
-    pub(crate) fn keep_members(&mut self, entry: &CallEntry<'_>) {
+    pub(crate) fn keep_members(&mut self, entry: &CallEntry<'_>, sink: &mut EventSink<'_>) {
         let Some(number) = self.last else { return };
         let function = entry.function.as_ref();
         let custom = entry.custom.as_ref();
@@ -256,18 +256,20 @@ impl ChatCalls {
         }
         let members = self.members.entry(number).or_default();
         for other in &entry.others.0 {
-            members.add(
-                &other.name,
-                serde_json::from_str(other.json).unwrap_or_default(),
-            );
+            match other.value() {
+                Ok(value) => members.add(&other.name, value),
+                Err(error) => sink.error(error),
+            }
         }
         let Some((kind, others)) = called else { return };
         for other in others {
-            let value: Value = serde_json::from_str(other.json).unwrap_or_default();
-            members.add(
-                kind,
-                Value::Object(Map::from_iter([(other.name.clone(), value)])),
-            );
+            match other.value() {
+                Ok(value) => {
+                    let member = Map::from_iter([(other.name.clone(), value)]);
+                    members.add(kind, Value::Object(member));
+                }
+                Err(error) => sink.error(error),
+            }
         }
     }
 

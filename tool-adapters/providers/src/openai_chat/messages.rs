@@ -215,6 +215,12 @@ impl ChatReader {
     fn read_delta(&mut self, delta: &ChatMessage<'_>, text: &str, sink: &mut EventSink<'_>) {
         let had_text = self.content.text;
         self.read_content(delta, text, sink);
+        for other in &delta.others.0 {
+            match other.value() {
+                Ok(piece) => self.members.add(&other.name, piece),
+                Err(error) => sink.error(error),
+            }
+        }
         let mut is_new = self.content.text > had_text;
         check_calls(&delta.tool_calls, text, sink);
         for entry in delta.tool_calls.iter() {
@@ -224,7 +230,7 @@ impl ChatReader {
             };
             self.streamed_call = true;
             is_new |= self.calls.read_piece(piece, sink);
-            self.calls.keep_members(entry);
+            self.calls.keep_members(entry, sink);
         }
         if let Some(function) = delta.legacy_call() {
             is_new |= self.read_legacy_piece(function, sink);
@@ -259,6 +265,14 @@ impl ChatReader {
                 "the whole message has more text than its pieces",
                 text,
             ));
+        } else if !self.content.has_reasoning {
+            self.read_reasoning(message, sink);
+        }
+        for other in &message.others.0 {
+            match other.value() {
+                Ok(member) => self.members.add_missing(&other.name, member),
+                Err(error) => sink.error(error),
+            }
         }
         check_calls(&message.tool_calls, text, sink);
         let legacy = message
@@ -277,13 +291,23 @@ impl ChatReader {
         for call in calls {
             let is_new = self.calls.read_whole(call.piece, sink);
             if let Some(entry) = call.entry.filter(|_| is_new) {
-                self.calls.keep_members(entry);
+                self.calls.keep_members(entry, sink);
             }
         }
     }
 
-    /// Reads everything of a message but its calls.
+    /// Reads the text and the reasoning of a message.
     fn read_content(&mut self, message: &ChatMessage<'_>, text: &str, sink: &mut EventSink<'_>) {
+        self.read_reasoning(message, sink);
+        self.add_content(message.content, text, sink);
+        self.add_text(message.refusal.as_str(), sink);
+        self.refused |= !message.refusal.as_str().is_empty();
+        if let Some(audio) = &*message.audio {
+            self.add_text(audio.transcript.as_str(), sink);
+        }
+    }
+
+    fn read_reasoning(&mut self, message: &ChatMessage<'_>, sink: &mut EventSink<'_>) {
         let reasonings = [
             ("reasoning_content", &message.reasoning_content),
             ("reasoning", &message.reasoning),
@@ -300,18 +324,6 @@ impl ChatReader {
             if !std::mem::replace(&mut shown, true) {
                 sink.reasoning(piece);
             }
-        }
-        self.add_content(message.content, text, sink);
-        self.add_text(message.refusal.as_str(), sink);
-        self.refused |= !message.refusal.as_str().is_empty();
-        if let Some(audio) = &*message.audio {
-            self.add_text(audio.transcript.as_str(), sink);
-        }
-        for other in &message.others.0 {
-            self.members.add(
-                &other.name,
-                serde_json::from_str(other.json).unwrap_or_default(),
-            );
         }
     }
 

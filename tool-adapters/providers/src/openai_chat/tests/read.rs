@@ -332,6 +332,56 @@ fn annotations_of_a_stream_are_those_of_the_whole() {
     }
 }
 
+/// Returns the items of a stream of text and reasoning, which a whole message follows.
+fn items_before_whole(delta_of_message: &str, whole: &Value) -> Vec<Value> {
+    let whole =
+        json!({"id": "c", "choices": [{"index": 0, "message": whole, "finish_reason": "stop"}]});
+    let stream = sse([&*delta(delta_of_message), &*whole.to_string(), "[DONE]"]);
+    items_of(&events(OpenAiChat, [stream.as_bytes()]))
+}
+
+// P4
+#[test]
+fn a_member_of_the_final_message_alone_is_kept() {
+    let annotations =
+        json!([{"type": "url_citation", "url_citation": {"url": "https://a.example"}}]);
+    let whole = json!({"role": "assistant", "content": "Hi", "annotations": annotations});
+    let items = items_before_whole(r#"{"content":"Hi"}"#, &whole);
+    assert_eq!(
+        items,
+        [json!({"role": "assistant", "annotations": annotations})]
+    );
+}
+
+// P4
+#[test]
+fn reasoning_of_the_final_message_alone_is_kept() {
+    let whole = json!({"role": "assistant", "content": "Hi", "reasoning_content": "Hm."});
+    let items = items_before_whole(r#"{"content":"Hi"}"#, &whole);
+    assert_eq!(
+        items,
+        [json!({"role": "assistant", "reasoning_content": "Hm."})]
+    );
+}
+
+// P4
+#[test]
+fn a_member_of_deltas_is_not_read_again_from_the_message() {
+    let details = json!([{"type": "reasoning.text", "index": 0, "text": "Hm."}]);
+    let call = json!([{"index": 0, "id": "x", "function": {"name": "f", "arguments": "{}"}}]);
+    let message = json!({"role": "assistant", "reasoning_details": details, "tool_calls": call});
+    let items = items_before_whole(&message.to_string(), &message);
+    assert_eq!(items[0]["reasoning_details"], details);
+}
+
+// P1
+#[test]
+fn a_member_that_cannot_be_read_is_an_error() {
+    let streamed = stream(&[r#"{"content":"Hi","confidence":1e999}"#], "stop");
+    let told = read(OpenAiChat, &streamed);
+    assert!(told.contains("error: expected JSON"), "{told}");
+}
+
 /// The sources of an answer, as a search finds them.
 const SOURCES: &str = r#""citations":["https://a.example"],"search_results":[{"title":"A","url":"https://a.example"}]"#;
 
