@@ -25,6 +25,7 @@ pub(crate) fn price(command: &Value) -> Value {
             output_audio: count(14),
             output_image: count(15),
             input_beside: 0,
+            input_at_once: 0,
         };
         let mut used = ModelUsage::new(text(&one[1]).to_owned(), usage);
         if let Some(provider) = one[0].as_str() {

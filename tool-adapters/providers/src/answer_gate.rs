@@ -56,7 +56,7 @@ impl AnswerGate {
     /// Returns false for an event that gets through as it is, like most.
     pub(crate) fn concerns(&self, event: &Event) -> bool {
         match event {
-            Event::Call(_) | Event::Finished(_) | Event::Error(_) => true,
+            Event::Call(_) | Event::Cancelled(_) | Event::Finished(_) | Event::Error(_) => true,
             event => self.has_finished && is_part_of_answer(event),
         }
     }
@@ -77,6 +77,11 @@ impl AnswerGate {
                     self.cut.push(id.clone());
                 }
                 events.push(Event::Error(error));
+            }
+            Event::Cancelled(ids) => {
+                self.waiting
+                    .retain(|call| !ids.iter().any(|id| id == call.id()));
+                events.push(Event::Cancelled(ids));
             }
             Event::Finished(finish) => self.end(finish, events),
             event => events.push(event),
@@ -217,6 +222,20 @@ mod tests {
         assert_eq!(
             pass(CallTiming::AtTheEnd, [call("1"), text.clone(), end.clone()]),
             [text, call("1"), end]
+        );
+    }
+
+    // M1
+    #[test]
+    fn a_withdrawn_call_does_not_run() {
+        let withdrawn = Event::Cancelled(vec!["1".into()]);
+        let end = Event::Finished(Finish::ToolCalls);
+        assert_eq!(
+            pass(
+                CallTiming::AtTheEnd,
+                [call("1"), withdrawn.clone(), call("2"), end.clone()]
+            ),
+            [withdrawn, call("2"), end]
         );
     }
 

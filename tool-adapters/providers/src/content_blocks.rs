@@ -27,6 +27,8 @@ pub(crate) struct ContentBlocks {
     /// The inputs of the calls that are whole and have an id of the provider, by the digest of the
     /// item around them.
     calls: HashMap<u64, SeenInputs>,
+    /// Our ids of the calls that have begun.
+    call_ids: Vec<String>,
     has_calls: bool,
     has_provider_calls: bool,
 }
@@ -457,6 +459,7 @@ impl ContentBlocks {
             id: id.clone(),
             name,
         });
+        self.call_ids.push(id.clone());
         block.kind = BlockKind::Call { id, wire };
         self.insert(index, identity, block);
     }
@@ -548,6 +551,34 @@ impl ContentBlocks {
                 }
                 BlockKind::Text | BlockKind::Other => {}
             }
+        }
+        Ok(items)
+    }
+
+    /// Withdraws the calls so far, and ends the blocks that are open: another model goes on with
+    /// the message. Returns the items of the blocks of which nothing is missing.
+    pub(crate) fn withdraw_calls(
+        &mut self,
+        sink: &mut EventSink<'_>,
+    ) -> Result<Vec<Value>, ProtocolError> {
+        let mut items = Vec::new();
+        for index in 0..self.slots.len() {
+            let open = self.slots.get_mut(index).and_then(|slot| slot.open.take());
+            let Some(mut block) = open else { continue };
+            if block.is_whole() && !block.has_input() {
+                items.extend(self.emit(index, block, sink)?);
+            }
+        }
+
+        // The other model may make the same call.
+        self.calls.clear();
+        self.has_calls = false;
+        let ids = std::mem::take(&mut self.call_ids);
+        for id in &ids {
+            sink.halves.arguments.remove(id);
+        }
+        if !ids.is_empty() {
+            sink.push(Event::Cancelled(ids));
         }
         Ok(items)
     }

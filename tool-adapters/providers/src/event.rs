@@ -41,7 +41,7 @@ use tool_core::trace::TokenUsage;
 #[non_exhaustive]
 pub enum Event {
     /// The response that the message belongs to. Comes once for a message, as soon as the provider
-    /// names one of the two. Gemini Live and MCP name neither, Cohere names the id only, Ollama the
+    /// names one of the two, and again if another model of Anthropic takes over. Gemini Live and MCP name neither, Cohere names the id only, Ollama the
     /// model only, Bedrock the model that a prompt router chose.
     Response {
         /// The provider's id of the response.
@@ -77,15 +77,20 @@ pub enum Event {
     /// A call of an answer that was cut off at the limit of its length. It must not run, even if
     /// its arguments are whole: answer it with an error that says so.
     CutCall(ToolCall),
-    /// The ids of calls that the provider has withdrawn.
+    /// The ids of calls that the provider has withdrawn: in a live session, or because the model
+    /// that made them was refused and another one has taken over.
     Cancelled(Vec<String>),
     /// An item of the message in the provider's own form: a tool that the provider ran itself, a signed thought, and the
     /// texts and calls between them. For [`RawTurn`](tool_core::session::RawTurn).
     ///
-    /// The container in which code of Anthropic's model runs is an item of the type `container`.
+    /// The container in which code of Anthropic's model runs is an item of the type `container`. The
+    /// items of its message from the first call on come at the end, as a call may be withdrawn.
     Item(Value),
     /// The service tier that answers, in lower case, such as `flex` or `priority`. Comes before the
     /// usage, and only if it is not the standard tier.
+    ///
+    /// Anthropic's region of inference is a part of it, as it has a price of its own: `us`, or
+    /// `fast-us`. If other models have made parts of Anthropic's answer, it is `several_models`.
     ServiceTier(String),
     /// The tokens used so far. Replaces an earlier one.
     Usage(TokenUsage),

@@ -39,6 +39,10 @@ pub struct TokenUsage {
     /// conversation that the provider has made. They are not in the response's context.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub input_beside: u64,
+    /// Tokens of `input` that the largest of the requests behind the response has read, if there
+    /// were several. It decides which prices they have. In a sum it is that of the largest response.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub input_at_once: u64,
     /// Tokens of `cached` that are audio.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cached_audio: u64,
@@ -93,6 +97,8 @@ impl TokenUsage {
             input_audio: combine(self.input_audio, other.input_audio),
             input_image: combine(self.input_image, other.input_image),
             input_beside: combine(self.input_beside, other.input_beside),
+            // Requests are neither added nor taken apart.
+            input_at_once: 0,
             cached_audio: combine(self.cached_audio, other.cached_audio),
             cached_image: combine(self.cached_image, other.cached_image),
             output: combine(self.output, other.output),
@@ -107,7 +113,10 @@ impl Add for TokenUsage {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        self.zip_with(other, u64::saturating_add)
+        Self {
+            input_at_once: self.input_at_once.max(other.input_at_once),
+            ..self.zip_with(other, u64::saturating_add)
+        }
     }
 }
 
@@ -256,7 +265,7 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    /// Returns a usage whose counts are all different.
+    /// Returns a usage whose counts are all different, but for the one that is not added.
     fn counts() -> TokenUsage {
         serde_json::from_value(json!({
             "input": 1, "cached": 2, "cache_written": 3, "cache_written_1h": 4, "input_audio": 5, "input_image": 6,
@@ -294,5 +303,16 @@ mod tests {
         );
         assert_eq!((counts() + counts()).since(counts()), counts());
         assert_eq!(counts().since(counts() + counts()), TokenUsage::default());
+    }
+
+    #[test]
+    fn a_sum_has_the_largest_request_of_its_responses() {
+        let of_request = |input_at_once| TokenUsage {
+            input_at_once,
+            ..TokenUsage::default()
+        };
+        assert_eq!(of_request(6) + of_request(4), of_request(6));
+        assert_eq!(of_request(4) + of_request(6), of_request(6));
+        assert!(of_request(6).since(of_request(6)).is_empty());
     }
 }

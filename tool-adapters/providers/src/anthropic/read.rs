@@ -13,11 +13,18 @@ use crate::lenient::{
 use crate::repeats::LastEvent;
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
+use std::collections::HashSet;
 use tool_core::trace::TokenUsage;
 
 /// The type of the item that names the container in which code of the model runs. It is our own, as
 /// the container is beside the content of a message.
 pub(crate) const CONTAINER: &str = "container";
+
+/// The type of the block at which another model takes over from one that was refused.
+const FALLBACK: &str = "fallback";
+
+/// The service tier of an answer of which several models have made a part. It has no price.
+const SEVERAL_MODELS: &str = "several_models";
 
 /// Reads Messages.
 #[derive(Debug, Default)]
@@ -31,6 +38,10 @@ pub(crate) struct AnthropicReader {
     /// The message's id.
     id: String,
     origin: ResponseOrigin,
+    models: AnsweringModels,
+    /// The items since the first call. They wait for the end, as a call is withdrawn if another
+    /// model takes over.
+    waiting_items: Vec<Value>,
     /// The id of the container in which code of the model runs; empty if none is named.
     container: String,
     progress: MessageProgress,
@@ -39,6 +50,15 @@ pub(crate) struct AnthropicReader {
     finish: Option<Finish>,
     /// The index of the block and the kind of the last event's piece.
     last_event: Option<LastEvent<(usize, BlockDelta)>>,
+}
+
+/// The models that make an answer.
+#[derive(Debug, Default)]
+struct AnsweringModels {
+    /// The model that has begun it.
+    first: String,
+    /// The model that ends it.
+    last: String,
 }
 
 /// The kind of a piece of a block.
@@ -134,8 +154,7 @@ impl AnthropicReader {
         self.progress = MessageProgress::Begun;
         event.id.as_str().clone_into(&mut self.id);
         self.first_content.clear();
-        self.origin
-            .emit(event.id.as_str(), event.model.as_str(), sink);
+        self.read_origin(event, sink);
         if event.content.raw.is_empty() {
             return Err(malformed("expected `content` in an answer", text));
         }
@@ -189,7 +208,7 @@ impl AnthropicReader {
             self.progress = MessageProgress::Begun;
         }
         id.clone_into(&mut self.id);
-        self.origin.emit(id, message.model.as_str(), sink);
+        self.read_origin(&message, sink);
         self.read_usage(message.usage, sink);
         self.read_container(message.container);
         self.finish = finish_of(message.stop_reason.as_str()).or(self.finish.take());
@@ -203,6 +222,70 @@ impl AnthropicReader {
             message.content.raw.clone_into(&mut self.first_content);
         }
         Ok(())
+    }
+
+    /// Reads the id and the model of a message.
+    fn read_origin(&mut self, message: &MessageEvent<'_>, sink: &mut EventSink<'_>) {
+        let model = message.model.as_str();
+        self.origin.emit(message.id.as_str(), model, sink);
+        if self.models.last.is_empty() {
+            model.clone_into(&mut self.models.first);
+            model.clone_into(&mut self.models.last);
+        }
+    }
+
+    /// Notes the model that ends the answer, and emits it if it is another one.
+    fn set_last_model(&mut self, model: &str, sink: &mut EventSink<'_>) {
+        if model.is_empty() || self.models.last == model {
+            return;
+        }
+        model.clone_into(&mut self.models.last);
+        sink.push(Event::Response {
+            id: None,
+            model: Some(model.to_owned()),
+        });
+    }
+
+    /// Reads the block at which another model takes over. The calls before it are not a part of the
+    /// turn any more.
+    fn take_over(&mut self, block: &Value, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
+        let refused = block["from"]["model"].as_str().unwrap_or_default();
+        // A whole answer may name the model that ends it as its own.
+        if !refused.is_empty() && self.models.first == self.models.last {
+            refused.clone_into(&mut self.models.first);
+        }
+        let next = block["to"]["model"].as_str().unwrap_or_default();
+        self.set_last_model(next, sink);
+
+        for item in self.blocks.withdraw_calls(sink)? {
+            self.add_item(item, sink);
+        }
+        self.release_answered_items(sink);
+        Ok(())
+    }
+
+    /// Emits the items that wait, without the calls that have no result among them.
+    fn release_answered_items(&mut self, sink: &mut EventSink<'_>) {
+        let items = std::mem::take(&mut self.waiting_items);
+        let results = items
+            .iter()
+            .filter_map(|item| item["tool_use_id"].as_str().map(str::to_owned))
+            .collect::<HashSet<_>>();
+        for item in items {
+            let is_answered = item["id"].as_str().is_some_and(|id| results.contains(id));
+            if is_answered || !is_call_item(&item) {
+                sink.push(Event::Item(item));
+            }
+        }
+    }
+
+    /// Emits an item, or lets it wait behind a call.
+    fn add_item(&mut self, item: Value, sink: &mut EventSink<'_>) {
+        if self.waiting_items.is_empty() && !is_call_item(&item) {
+            sink.push(Event::Item(item));
+        } else {
+            self.waiting_items.push(item);
+        }
     }
 
     /// Reads the content with which the message began, unless the block of this index begins it
@@ -251,8 +334,9 @@ impl AnthropicReader {
 
     /// Ends a block.
     fn complete(&mut self, index: usize, sink: &mut EventSink<'_>) -> Result<(), ProtocolError> {
-        let item = self.blocks.complete(index, sink)?;
-        sink.events.extend(item.map(Event::Item));
+        if let Some(item) = self.blocks.complete(index, sink)? {
+            self.add_item(item, sink);
+        }
         Ok(())
     }
 
@@ -319,6 +403,9 @@ impl AnthropicReader {
             Beginning::Open => return Ok(beginning),
             Beginning::InPlaceOfAnother => self.complete(index, sink)?,
             Beginning::New | Beginning::Again => {}
+        }
+        if kind == FALLBACK && beginning != Beginning::Again {
+            self.take_over(&item, sink)?;
         }
 
         let has_input = kind.ends_with("tool_use") || wire.input.0.is_some();
@@ -495,6 +582,8 @@ impl AnthropicReader {
         let ended = self
             .read_first_content(None, sink)
             .and_then(|()| self.blocks.end(is_cut_off, sink));
+        let waiting = std::mem::take(&mut self.waiting_items);
+        sink.events.extend(waiting.into_iter().map(Event::Item));
         match ended {
             Ok(items) => sink.events.extend(items.into_iter().map(Event::Item)),
             Err(error) => return sink.error(error),
@@ -527,20 +616,35 @@ impl AnthropicReader {
         let Some(counts) = usage.0.filter(|counts| counts.starts_with('{')) else {
             return;
         };
-        if self.usage.read_json(&mut JsonReader::new(counts)).is_ok()
-            && let Some(usage) = &*self.usage
-        {
-            // The fast mode is billed like a tier.
-            sink.usage(
-                usage.usage(),
-                if usage.speed.0.is_some() {
-                    &usage.speed
-                } else {
-                    &usage.service_tier
-                },
-            );
+        if self.usage.read_json(&mut JsonReader::new(counts)).is_err() {
+            return;
+        }
+        let last_model = self
+            .usage
+            .as_ref()
+            .and_then(|usage| usage.passes.fallback_model.clone());
+        self.set_last_model(&last_model.unwrap_or_default(), sink);
+        if let Some(usage) = &*self.usage {
+            sink.usage(usage.usage(), &usage.billed_tier(&self.models));
         }
     }
+}
+
+/// Returns the name of a model without the date of its version, which some places leave out.
+fn without_date(model: &str) -> &str {
+    match model.rsplit_once('-') {
+        Some((name, date)) if date.len() == 8 && date.bytes().all(|byte| byte.is_ascii_digit()) => {
+            name
+        }
+        _ => model,
+    }
+}
+
+/// Returns true for the item of a call, ours or the provider's.
+fn is_call_item(item: &Value) -> bool {
+    item["type"]
+        .as_str()
+        .is_some_and(|kind| kind.ends_with("tool_use"))
 }
 
 fn append(
@@ -676,14 +780,17 @@ json_objects! {
         cache_details: HourWrites = "cacheDetails",
         output_tokens: LenientCount = "output_tokens" | "outputTokens",
         output_tokens_details: LenientObject<OutputDetails>,
-        passes: PassTokens = "iterations",
+        passes: Passes = "iterations",
         service_tier: ServiceTier,
         speed: ServiceTier,
+        /// The region of the servers, if not all of them may answer.
+        inference_geo: InferenceRegion,
     }
 
     /// One of the requests to a model of which an answer is made.
     struct MessagePass<'a> {
         kind: LenientText<'a> = "type",
+        model: LenientText<'a>,
         input_tokens: LenientCount,
         cache_creation_input_tokens: LenientCount,
         cache_read_input_tokens: LenientCount,
@@ -720,10 +827,38 @@ impl<'json> FromJson<'json> for HourWrites {
     }
 }
 
-/// The tokens of all passes of an answer. `None` if none of them did anything but answer: then the
-/// counts of the answer have all tokens. They leave out those of a summary or of an adviser.
+/// The region of the servers that answer; `None` if any may.
 #[derive(Debug, Default)]
-struct PassTokens(Option<BilledTokens>);
+struct InferenceRegion(Option<String>);
+
+impl<'json> FromJson<'json> for InferenceRegion {
+    fn read_json(&mut self, json: &mut JsonReader<'json>) -> serde_json::Result<()> {
+        let mut name = LenientText::default();
+        name.read_json(json)?;
+        let name = name.as_str().to_lowercase();
+        self.0 = (!ANY_REGION.contains(&&*name)).then_some(name);
+        Ok(())
+    }
+}
+
+/// The names of no region.
+const ANY_REGION: [&str; 3] = ["", "global", "not_available"];
+
+/// The passes of which an answer is made.
+#[derive(Debug, Default)]
+struct Passes {
+    /// The tokens of all passes. `None` if none of them did anything but answer: then the counts of
+    /// the answer have all tokens. They leave out those of a summary or of an adviser.
+    all: Option<BilledTokens>,
+    /// The input of the last pass that answered.
+    last_input: Option<u64>,
+    /// The input of the largest pass.
+    largest_input: u64,
+    /// The model of each pass; empty for one that does not name it.
+    models: Vec<String>,
+    /// The model that has ended the answer in place of the requested one.
+    fallback_model: Option<String>,
+}
 
 /// The counts by which tokens are billed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -736,19 +871,43 @@ struct BilledTokens {
     output: u64,
 }
 
-impl<'json> FromJson<'json> for PassTokens {
+impl<'json> FromJson<'json> for Passes {
     fn read_json(&mut self, json: &mut JsonReader<'json>) -> serde_json::Result<()> {
         let mut passes = LenientObjects::<MessagePass<'_>>::default();
         passes.read_json(json)?;
-        self.0 = None;
-        if passes.iter().all(|pass| pass.kind.as_str() == "message") {
-            return Ok(());
-        }
-        let sum = self.0.insert(BilledTokens::default());
+        *self = Self::default();
+        let mut sum = BilledTokens::default();
+        let mut only_answer = true;
         for pass in passes.iter() {
-            sum.add(pass);
+            let tokens = BilledTokens::of_pass(pass);
+            sum.add(tokens);
+            self.largest_input = self.largest_input.max(tokens.read());
+            self.models.push(pass.model.as_str().to_owned());
+
+            let kind = pass.kind.as_str();
+            only_answer &= kind == "message";
+            if matches!(kind, "message" | "fallback_message") {
+                self.last_input = Some(tokens.read());
+            }
+            if kind == "fallback_message" {
+                self.fallback_model = pass.model.0.as_deref().map(str::to_owned);
+            }
         }
+        self.all = (!only_answer).then_some(sum);
         Ok(())
+    }
+}
+
+impl Passes {
+    /// Returns true if a model has made a pass that is not the one that ends the answer.
+    fn has_other_model(&self, models: &AnsweringModels) -> bool {
+        let last = without_date(&models.last);
+        !last.is_empty()
+            && self.models.iter().any(|model| {
+                let is_named = !model.is_empty();
+                let model = if is_named { model } else { &models.first };
+                without_date(model) != last
+            })
     }
 }
 
@@ -760,17 +919,27 @@ impl BilledTokens {
             .saturating_add(self.written)
     }
 
-    fn add(&mut self, pass: &MessagePass<'_>) {
+    fn of_pass(pass: &MessagePass<'_>) -> Self {
         let written_1h = pass
             .cache_creation
             .as_ref()
             .map_or(0, |written| written.ephemeral_1h_input_tokens.0);
+        Self {
+            input: pass.input_tokens.0,
+            cached: pass.cache_read_input_tokens.0,
+            written: pass.cache_creation_input_tokens.0,
+            written_1h,
+            output: pass.output_tokens.0,
+        }
+    }
+
+    fn add(&mut self, pass: Self) {
         for (sum, count) in [
-            (&mut self.input, pass.input_tokens.0),
-            (&mut self.cached, pass.cache_read_input_tokens.0),
-            (&mut self.written, pass.cache_creation_input_tokens.0),
-            (&mut self.written_1h, written_1h),
-            (&mut self.output, pass.output_tokens.0),
+            (&mut self.input, pass.input),
+            (&mut self.cached, pass.cached),
+            (&mut self.written, pass.written),
+            (&mut self.written_1h, pass.written_1h),
+            (&mut self.output, pass.output),
         ] {
             *sum = sum.saturating_add(count);
         }
@@ -780,11 +949,18 @@ impl BilledTokens {
 impl MessageUsage {
     pub(crate) fn usage(&self) -> TokenUsage {
         let answer = self.tokens_of_answer();
-        let tokens = self.passes.0.unwrap_or(answer);
+        let tokens = self.passes.all.unwrap_or(answer);
+        // What the provider runs itself makes a pass of each step, and all are in the counts.
+        let context = self.passes.last_input.unwrap_or(answer.read());
+        let input_beside = tokens.read().saturating_sub(context);
         TokenUsage {
             input: tokens.read(),
-            // The counts of the answer are those of its last request.
-            input_beside: tokens.read().saturating_sub(answer.read()),
+            input_beside,
+            input_at_once: if input_beside == 0 {
+                0
+            } else {
+                self.passes.largest_input
+            },
             cached: tokens.cached,
             output: tokens.output,
             reasoning: self
@@ -795,6 +971,18 @@ impl MessageUsage {
             cache_written_1h: tokens.written_1h,
             ..TokenUsage::default()
         }
+    }
+
+    /// Returns the name under which the tokens of an answer by these models are billed.
+    fn billed_tier(&self, models: &AnsweringModels) -> ServiceTier {
+        if self.passes.has_other_model(models) {
+            return ServiceTier(Some(SEVERAL_MODELS.to_owned()));
+        }
+        // The fast mode is billed like a tier, and so is a region.
+        let speed = self.speed.0.as_deref().or(self.service_tier.0.as_deref());
+        let region = self.inference_geo.0.as_deref();
+        let names = [speed, region].into_iter().flatten().collect::<Vec<_>>();
+        ServiceTier(Some(names.join("-")).filter(|name| !name.is_empty()))
     }
 
     fn tokens_of_answer(&self) -> BilledTokens {

@@ -16,6 +16,7 @@ pub(crate) struct PartReader {
     pieces: CallPieces,
     seen: SeenParts,
     has_calls: bool,
+    has_tool_results: bool,
 }
 
 impl PartReader {
@@ -25,12 +26,18 @@ impl PartReader {
             pieces: CallPieces::default(),
             seen: SeenParts::default(),
             has_calls: false,
+            has_tool_results: false,
         }
     }
 
     /// Returns true if the message has a call.
     pub(crate) fn has_calls(&self) -> bool {
         self.has_calls
+    }
+
+    /// Returns true if the message has the result of a tool that the provider ran itself.
+    pub(crate) fn has_tool_results(&self) -> bool {
+        self.has_tool_results
     }
 
     pub(crate) fn read(
@@ -86,6 +93,8 @@ impl PartReader {
         if let Some(call) = &*wire.function_call.value {
             return self.read_call(call, raw, wire.signature(), sink);
         }
+        self.has_tool_results |=
+            wire.tool_response.0.is_some() || wire.code_execution_result.0.is_some();
         let text = wire.text.value.as_str();
         let piece = text.get(text_from..).unwrap_or_default();
         self.emit_text(wire, piece, sink);

@@ -115,7 +115,7 @@ impl GeminiReader {
             return false;
         }
         if let Some(usage) = usage {
-            usage.emit(sink);
+            usage.emit(self.parts.has_tool_results(), sink);
         }
         true
     }
@@ -129,7 +129,7 @@ impl GeminiReader {
         let was_read = read.is_ok();
         sink.tell(read, text)?;
         if let Some(usage) = &**answer.usage_metadata {
-            usage.emit(sink);
+            usage.emit(self.parts.has_tool_results(), sink);
         }
         if !was_read {
             return Ok(());
@@ -407,17 +407,23 @@ impl<'json> FromJson<'json> for MediaTokens {
 }
 
 impl UsageMetadata {
-    /// Emits the tokens used and their tier.
-    pub(crate) fn emit(&self, sink: &mut EventSink<'_>) {
+    /// Emits the tokens used and their tier. `keeps_tool_results` is true if the message has the
+    /// results of the tools that the provider ran itself.
+    pub(crate) fn emit(&self, keeps_tool_results: bool, sink: &mut EventSink<'_>) {
         let tier = if self.service_tier.0.is_some() {
             &self.service_tier
         } else {
             &self.traffic_type
         };
-        sink.usage(self.usage(), tier);
+        sink.usage(self.usage(keeps_tool_results), tier);
     }
 
-    fn usage(&self) -> TokenUsage {
+    fn usage(&self, keeps_tool_results: bool) -> TokenUsage {
+        let prompt_tokens = self.prompt_token_count.0;
+        let tool_tokens = self.tool_use_prompt_token_count.0;
+        let input = prompt_tokens.saturating_add(tool_tokens);
+        // What no part of the message shows is not in the next request.
+        let input_beside = if keeps_tool_results { 0 } else { tool_tokens };
         let output = self
             .candidates_token_count
             .0
@@ -433,10 +439,9 @@ impl UsageMetadata {
             cached_image: self.cache_tokens_details.image,
             output_audio: candidates.audio.max(response.audio),
             output_image: candidates.image.max(response.image),
-            input: self
-                .prompt_token_count
-                .0
-                .saturating_add(self.tool_use_prompt_token_count.0),
+            input,
+            input_beside,
+            input_at_once: if input_beside == 0 { 0 } else { input },
             cached: self.cached_content_token_count.0,
             output: output.saturating_add(self.thoughts_token_count.0),
             reasoning: self.thoughts_token_count.0,

@@ -30,6 +30,10 @@ json_objects! {
         pub(crate) thought_signature: LenientText<'a> = "thoughtSignature" | "thought_signature",
         pub(crate) function_call: WithRaw<'a, LenientObject<FunctionCall<'a>>> = "functionCall" | "function_call",
         pub(crate) inline_data: LenientObject<InlineData<'a>> = "inlineData" | "inline_data",
+        /// The result of a tool that the provider ran itself.
+        pub(crate) tool_response: RawJson<'a> = "toolResponse" | "tool_response",
+        /// The result of code that the provider ran.
+        pub(crate) code_execution_result: RawJson<'a> = "codeExecutionResult" | "code_execution_result",
     }
 
     pub(crate) struct InlineData<'a> {

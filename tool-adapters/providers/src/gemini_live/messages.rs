@@ -100,7 +100,7 @@ impl MessageReader for LiveReader {
         };
         let read = self.read_message(text, &message, sink);
         if let Some(usage) = &*message.usage_metadata {
-            usage.emit(sink);
+            usage.emit(self.parts.has_tool_results(), sink);
         }
         let known = match read {
             Ok(known) => known || !message.error.text().is_empty() && sink.provider_error(text),

@@ -2,7 +2,8 @@
 //! written to the cache, output has the reasoning, whoever counts. S8
 
 use crate::Provider;
-use crate::tests::streams::{read, sse};
+use crate::event::Event;
+use crate::tests::streams::{events, read, sse};
 
 /// The lines about the response, of a whole answer or a stream, wherever it is cut.
 fn told(provider: Provider, message: &str) -> String {
@@ -405,4 +406,129 @@ fn passes_that_only_answer_are_counted_once() {
     let whole =
         format!(r#"{{"type":"message","content":[],"stop_reason":"end_turn","usage":{usage}}}"#);
     assert_eq!(told(Provider::Anthropic, &whole), "usage: 10 0 0 40 0");
+}
+
+/// Returns the input, the context and the largest request of the last usage.
+fn sizes(provider: Provider, message: &str) -> [u64; 3] {
+    let events = events(provider, [message.as_bytes()]);
+    let usage = events.iter().rev().find_map(|event| match event {
+        Event::Usage(usage) => Some(usage),
+        _ => None,
+    });
+    let usage = usage.expect("a usage");
+    [usage.input, usage.context(), usage.input_at_once]
+}
+
+/// Writes an answer of `claude-a` by Anthropic, with members of its usage.
+fn answer_of_claude(usage: &str) -> String {
+    format!(
+        r#"{{"type":"message","id":"m","model":"claude-a","content":[],"stop_reason":"end_turn","usage":{{{usage}}}}}"#
+    )
+}
+
+#[test]
+fn the_context_of_a_loop_of_anthropics_tools_is_its_last_pass() {
+    let pass = r#"{"type":"message","input_tokens":60000,"output_tokens":10}"#;
+    let usage =
+        format!(r#""input_tokens":180000,"output_tokens":30,"iterations":[{pass},{pass},{pass}]"#);
+    assert_eq!(
+        sizes(Provider::Anthropic, &answer_of_claude(&usage)),
+        [180_000, 60_000, 60_000]
+    );
+}
+
+#[test]
+fn a_summary_is_the_largest_request_behind_an_answer() {
+    let usage = r#""input_tokens":23000,"output_tokens":10,"iterations":[{"type":"compaction","input_tokens":180000,"output_tokens":5},
+        {"type":"message","input_tokens":23000,"output_tokens":10}]"#;
+    assert_eq!(
+        sizes(Provider::Anthropic, &answer_of_claude(usage)),
+        [203_000, 23_000, 180_000]
+    );
+}
+
+#[test]
+fn an_answer_with_an_adviser_is_one_of_several_models() {
+    let with_adviser = |model: &str| {
+        let usage = format!(
+            r#""input_tokens":10,"output_tokens":1,"iterations":[{{"type":"message","input_tokens":10,"output_tokens":1}},{{"type":"advisor_message","model":"{model}","input_tokens":5,"output_tokens":1}}]"#
+        );
+        told(Provider::Anthropic, &answer_of_claude(&usage))
+    };
+    let response = r#"response: Some("m") Some("claude-a")"#;
+    assert_eq!(
+        with_adviser("claude-b"),
+        format!("{response}; service tier: several_models; usage: 15 0 0 2 0")
+    );
+    assert_eq!(
+        with_adviser("claude-a-20260101"),
+        format!("{response}; usage: 15 0 0 2 0"),
+        "the same model"
+    );
+}
+
+#[test]
+fn the_model_of_a_fallback_pass_is_that_of_the_response() {
+    let fallback =
+        r#"{"type":"fallback_message","model":"claude-b","input_tokens":10,"output_tokens":1}"#;
+    let usage = |passes: &str| {
+        let usage = format!(r#""input_tokens":10,"output_tokens":1,"iterations":[{passes}]"#);
+        told(Provider::Anthropic, &answer_of_claude(&usage))
+    };
+    let responses = r#"response: Some("m") Some("claude-a"); response: None Some("claude-b")"#;
+    assert_eq!(usage(fallback), format!("{responses}; usage: 10 0 0 1 0"));
+    let refused = r#"{"type":"message","input_tokens":10,"output_tokens":1}"#;
+    assert_eq!(
+        usage(&format!("{refused},{fallback}")),
+        format!("{responses}; service tier: several_models; usage: 20 0 0 2 0")
+    );
+}
+
+#[test]
+fn anthropics_region_is_told_as_a_tier() {
+    let tier = |members: &str| {
+        let usage = format!(r#""input_tokens":1,"output_tokens":1,{members}"#);
+        let told = told(Provider::Anthropic, &answer_of_claude(&usage));
+        let of_tier = told
+            .split("; ")
+            .find_map(|line| line.strip_prefix("service tier: "));
+        of_tier.map(str::to_owned)
+    };
+    assert_eq!(tier(r#""inference_geo":"us""#).as_deref(), Some("us"));
+    assert_eq!(
+        tier(r#""inference_geo":"us","speed":"fast""#).as_deref(),
+        Some("fast-us")
+    );
+    for any in ["global", "not_available", ""] {
+        assert_eq!(tier(&format!(r#""inference_geo":"{any}""#)), None, "{any}");
+    }
+}
+
+/// Writes an answer of Gemini, which has read the result of a tool of its own.
+fn answer_of_gemini(part: &str) -> String {
+    format!(
+        r#"{{"candidates":[{{"content":{{"parts":[{part}]}},"finishReason":"STOP"}}],"usageMetadata":{{"promptTokenCount":70,"toolUsePromptTokenCount":30,"candidatesTokenCount":5}}}}"#
+    )
+}
+
+#[test]
+fn what_geminis_tools_have_read_is_not_in_the_context() {
+    let answer = answer_of_gemini(r#"{"text":"Hi"}"#);
+    assert_eq!(sizes(Provider::Gemini, &answer), [100, 70, 100]);
+    let live = r#"{"serverContent":{"turnComplete":true},"usageMetadata":{"promptTokenCount":70,"toolUsePromptTokenCount":30,"responseTokenCount":5}}"#;
+    assert_eq!(sizes(Provider::GeminiLive, live), [100, 70, 100]);
+}
+
+#[test]
+fn results_in_geminis_answer_are_in_the_context() {
+    for part in [
+        r#"{"toolResponse":{"id":"a","response":{}}}"#,
+        r#"{"codeExecutionResult":{"outcome":"OUTCOME_OK","output":"3"}}"#,
+    ] {
+        assert_eq!(
+            sizes(Provider::Gemini, &answer_of_gemini(part)),
+            [100, 100, 0],
+            "{part}"
+        );
+    }
 }

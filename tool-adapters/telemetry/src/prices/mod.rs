@@ -39,6 +39,10 @@
 //! [`ModelUsage::service_tier`](tool_core::trace::ModelUsage::service_tier) sets it too. A tier without a price in the table
 //! has an unknown cost, because no rule says how it relates to the standard one: capacity that is
 //! paid in advance, or a model that another provider runs. [`Price::service_tier`] adds its price.
+//!
+//! Anthropic's region of inference counts as a tier: `us`, or `fast-us` beside the fast mode. The
+//! table has no prices for it. So does `several_models`, an answer of which other models have made
+//! a part, such as an adviser: the models' prices differ, and it has one usage.
 
 mod json;
 mod price;

@@ -141,8 +141,12 @@ impl Price {
     }
 
     fn total(&self, usage: TokenUsage, service_tier: Option<&Self>) -> Option<Cost> {
-        // Of the requests behind the response, the larger one decides which rates there are.
-        let size = usage.context().max(usage.input_beside);
+        // Of the requests behind the response, the largest one decides which rates there are.
+        let beside = match usage.input_at_once {
+            0 => usage.input_beside,
+            largest => largest,
+        };
+        let size = usage.context().max(beside);
         let rate = |of: fn(&Rates) -> Option<Cost>| {
             service_tier
                 .and_then(|tier| tier.rate(size, of))

@@ -233,6 +233,7 @@ const MEDIA: TokenUsage = TokenUsage {
     cache_written: 0,
     cache_written_1h: 0,
     input_beside: 0,
+    input_at_once: 0,
     reasoning: 0,
 };
 
@@ -246,6 +247,30 @@ fn requests_behind_a_response_have_tiers_of_their_own() {
     };
     let cost = table.price(&used("p", "m", usage)).expect("a price");
     assert_eq!(cost, Cost::micros(203_000), "1 a token, not 10");
+}
+
+#[test]
+fn the_largest_request_behind_a_response_decides_the_tier() {
+    let table = table_of(r#"{"input": 1, "output": 1, "tiers": [{"above": 200000, "input": 10}]}"#);
+    let cost_of = |input_at_once| {
+        let usage = TokenUsage {
+            input: 360_000,
+            input_beside: 300_000,
+            input_at_once,
+            ..TokenUsage::default()
+        };
+        table.price(&used("p", "m", usage))
+    };
+    assert_eq!(
+        cost_of(60_000),
+        Some(Cost::micros(360_000)),
+        "six of 60,000 tokens"
+    );
+    assert_eq!(
+        cost_of(250_000),
+        Some(Cost::micros(3_600_000)),
+        "one of 250,000 tokens"
+    );
 }
 
 #[test]

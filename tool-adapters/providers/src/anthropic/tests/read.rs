@@ -21,16 +21,16 @@ fn a_stream_is_read_the_same_wherever_it_is_cut() {
         usage: 40 5 10 1 0
         reasoning: Where ü to look?
         item: {"signature":"c2ln","thinking":"Where ü to look?","type":"thinking"}
-        item: {"id":"srvtoolu_1","input":{"query":"doors"},"name":"web_search","type":"server_tool_use"}
-        item: {"content":[{"url":"u"}],"tool_use_id":"srvtoolu_1","type":"web_search_tool_result"}
         text: Left, then right.
-        item: {"citations":[{"url":"u"}],"text":"Left, then right.","type":"text"}
         started toolu_1: look
         arguments toolu_1: {"place": "left", "n": 123456789012345678901}
-        item: {"id":"toolu_1","input":{"n":1.2345678901234568e+20,"place":"left"},"name":"look","type":"tool_use"}
         started toolu_2: look
-        item: {"id":"toolu_2","input":{},"name":"look","type":"tool_use"}
         usage: 40 5 10 89 30
+        item: {"id":"srvtoolu_1","input":{"query":"doors"},"name":"web_search","type":"server_tool_use"}
+        item: {"content":[{"url":"u"}],"tool_use_id":"srvtoolu_1","type":"web_search_tool_result"}
+        item: {"citations":[{"url":"u"}],"text":"Left, then right.","type":"text"}
+        item: {"id":"toolu_1","input":{"n":1.2345678901234568e+20,"place":"left"},"name":"look","type":"tool_use"}
+        item: {"id":"toolu_2","input":{},"name":"look","type":"tool_use"}
         call toolu_1 look: {"place": "left", "n": 123456789012345678901}
         call toolu_2 look: {}
         finished: ToolCalls
@@ -942,6 +942,141 @@ fn counts_that_come_later_count() {
             cache_written: 10,
             ..TokenUsage::default()
         })
+    );
+}
+
+/// The block at which another model takes over from one that was refused.
+fn fallback() -> Value {
+    json!({"type": "fallback", "from": {"model": "claude-a"}, "to": {"model": "claude-b"},
+        "trigger": {"type": "refusal", "category": null}})
+}
+
+/// The blocks of a text that says `Left.`.
+fn said(index: u32) -> [Value; 3] {
+    [
+        start(index, json!({"type": "text", "text": ""})),
+        text(index, "Left."),
+        stop(index),
+    ]
+}
+
+// P1
+#[test]
+fn calls_before_a_fallback_do_not_run() {
+    let call = [
+        start(0, tool_use("toolu_1")),
+        input(0, r#"{"place": "le"#),
+        stop(0),
+    ];
+    let whole = [
+        start(0, tool_use("toolu_1")),
+        input(0, r#"{"place": "left"}"#),
+        stop(0),
+    ];
+    let without_pieces = [start(0, tool_use("toolu_1")), stop(0)];
+    for before in [&call[..], &call[..2], &whole, &without_pieces] {
+        let blocks = [before, &[start(1, fallback()), stop(1)], &said(2)].concat();
+        let told = read(Anthropic, &message(&blocks, "end_turn"));
+        assert_eq!((calls(&told), errors(&told)), (vec![], vec![]));
+        assert!(told.contains(&Event::Cancelled(vec!["toolu_1".into()])));
+        assert_eq!(
+            items(&told),
+            [fallback(), json!({"type": "text", "text": "Left."})]
+        );
+        assert_eq!(told.last(), Some(&Event::Finished(Finish::Stop)));
+    }
+}
+
+// P1
+#[test]
+fn calls_before_a_fallback_in_a_whole_answer_do_not_run() {
+    let content = json!([tool_use("toolu_1"), fallback(), {"type": "text", "text": "Left."}]);
+    let answer =
+        json!({"type": "message", "id": "msg_1", "content": content, "stop_reason": "end_turn"});
+    let told = read(Anthropic, &answer.to_string());
+    assert_eq!((calls(&told), errors(&told)), (vec![], vec![]));
+    assert_eq!(items(&told).len(), 2);
+}
+
+#[test]
+fn a_call_after_a_fallback_runs() {
+    let call = |index| {
+        [
+            start(index, tool_use("toolu_1")),
+            input(index, r#"{"place": "left"}"#),
+            stop(index),
+        ]
+    };
+    let blocks = [&call(0)[..], &[start(1, fallback()), stop(1)], &call(2)].concat();
+    let told = read(Anthropic, &message(&blocks, "tool_use"));
+    let ids = calls(&told)
+        .iter()
+        .map(|call| call.id().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(ids, ["toolu_1_2"]);
+    assert_eq!(items(&told).len(), 2, "the fallback and the call");
+}
+
+// P5
+#[test]
+fn what_has_no_result_at_a_fallback_is_left_out() {
+    let run = |index, id: &str| {
+        let block = json!({"type": "server_tool_use", "id": id, "name": "web_search", "input": {}});
+        [start(index, block), input(index, "{}"), stop(index)]
+    };
+    let result =
+        json!({"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []});
+    let blocks = [
+        &run(0, "srvtoolu_1")[..],
+        &[start(1, result), stop(1)],
+        &said(2)[..2],
+        &run(3, "srvtoolu_2"),
+        &[start(4, fallback()), stop(4)],
+        &said(5),
+    ]
+    .concat();
+    let told = read(Anthropic, &message(&blocks, "end_turn"));
+    let kinds = items(&told)
+        .iter()
+        .map(|item| item["type"].as_str().unwrap_or_default().to_owned())
+        .collect::<Vec<_>>();
+    assert_eq!(errors(&told), []);
+    assert_eq!(
+        kinds,
+        [
+            "server_tool_use",
+            "web_search_tool_result",
+            "text",
+            "fallback",
+            "text"
+        ]
+    );
+}
+
+#[test]
+fn the_model_that_takes_over_is_told() {
+    let blocks = [&[start(0, fallback()), stop(0)][..], &said(1)].concat();
+    let told = read(Anthropic, &message(&blocks, "end_turn"));
+    let model = told.iter().rev().find_map(|event| match event {
+        Event::Response { model, .. } => model.clone(),
+        _ => None,
+    });
+    assert_eq!(model.as_deref(), Some("claude-b"));
+}
+
+// M3
+#[test]
+fn an_answer_that_repeats_a_fallback_changes_nothing() {
+    let call = |index| [start(index, tool_use("toolu_2")), stop(index)];
+    let blocks = [&call(0)[..], &[start(1, fallback()), stop(1)], &call(2)].concat();
+    let stream = [&[begin()], &blocks[..], &end("tool_use")].concat();
+    let content = json!([tool_use("toolu_2"), fallback(), tool_use("toolu_2")]);
+    let answer =
+        json!({"type": "message", "id": "msg_1", "content": content, "stop_reason": "tool_use"});
+    let repeated = [&stream[..], &[answer]].concat();
+    assert_eq!(
+        read(Anthropic, &sse(&repeated)),
+        read(Anthropic, &sse(&stream))
     );
 }
 
