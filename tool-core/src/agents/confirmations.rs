@@ -8,9 +8,10 @@ use crate::session::approvals::{
     ApprovalLimits, ApprovalRequest, ApprovalVerdict, PendingCall, Signer, fresh_id,
 };
 use crate::session::builder::SessionBuilder;
+use crate::session::decision::Decision;
 use crate::session::handle::Session;
 use crate::session::pipeline::confirm::{
-    check_tools, denied, no_pending_call, pending_call, response_without_call, too_many,
+    check_tools, no_pending_call, pending_call, response_without_call, too_many,
 };
 use crate::time;
 use crate::trace;
@@ -63,63 +64,87 @@ impl AgentExecutor {
     /// if the settings of the agent's toolsets have changed since the request, as the person has
     /// not approved these.
     pub async fn approve(&self, token: &str) -> ToolResponse {
-        let approved = async {
-            let call = self.pending_action(token).await?;
-            let loaded = self.load().await.map_err(|error| self.not_loaded(&error))?;
-            let opening = self.open_action(call.mode, Some(&loaded));
+        self.decide(Decision::approve(token)).await
+    }
+
+    /// Approves the action of a token by the decision of a person, as [`approve`](Self::approve) does.
+    /// The audit log and the hooks name this person, and otherwise the session's principal.
+    pub async fn approve_by(&self, token: &str, person: &str) -> ToolResponse {
+        self.decide(Decision::approve(token).by(person)).await
+    }
+
+    /// Denies the action of a token. It does not run, and the response is `DENIED`. The audit log,
+    /// the hooks and the metrics see the denial, as they see the action of an approval.
+    pub async fn deny(&self, token: &str) -> ToolResponse {
+        self.decide(Decision::deny(token)).await
+    }
+
+    /// Denies the action of a token by the decision of a person, as [`deny`](Self::deny) does. The
+    /// audit log and the hooks name this person, and otherwise the session's principal.
+    pub async fn deny_by(&self, token: &str, person: &str) -> ToolResponse {
+        self.decide(Decision::deny(token).by(person)).await
+    }
+
+    async fn decide(&self, decision: Decision) -> ToolResponse {
+        let decided = async {
+            let call = self.pending_action(decision.token()).await?;
+            let opening = self.open_decided(&call, &decision).await?;
             let (_waiting, abandoned) = oneshot::channel::<()>();
             let executor = self.clone();
             // A task, so that no action is lost between the store and its session if the caller
             // goes away.
-            let run = async move { executor.run_approved(opening, call, abandoned).await };
+            let run = async move {
+                let decided = executor.run_decided(opening, call, &decision, abandoned);
+                decided.await
+            };
             let response = tokio::spawn(trace::in_current_span(run.in_current_span())).await;
             response.unwrap_or_else(|error| Err(ToolError::internal(error)))
         };
-        approved.await.unwrap_or_else(response_without_call)
+        decided.await.unwrap_or_else(response_without_call)
     }
 
-    /// Denies the action of a token. It does not run, and the response is `DENIED`.
-    pub async fn deny(&self, token: &str) -> ToolResponse {
-        let denied = async {
-            let call = self.pending_action(token).await?;
-            self.take(&call.id).await?;
-            Ok(denied(&call.call_id, &call.tool))
-        };
-        denied.await.unwrap_or_else(response_without_call)
+    /// Creates the session of a decision. An action can be denied without the agent's tools, too.
+    async fn open_decided(
+        &self,
+        call: &PendingCall,
+        decision: &Decision,
+    ) -> Result<SessionBuilder, ToolError> {
+        match self.load().await {
+            Ok(loaded) => Ok(self.open_action(call.mode, Some(&loaded))),
+            Err(_) if !decision.is_approval() => Ok(self.open_action(call.mode, None)),
+            Err(error) => Err(self.not_loaded(&error)),
+        }
     }
 
-    async fn run_approved(
+    async fn run_decided(
         &self,
         opening: SessionBuilder,
         call: PendingCall,
+        decision: &Decision,
         abandoned: Receiver<()>,
     ) -> Result<ToolResponse, ToolError> {
-        let session = self.session_of(opening, &call).await?;
-        let response = self.run_in(&session, call, abandoned).await;
+        let session = opening.await.map_err(|error| self.not_loaded(&error))?;
+        // A person has approved the action with the tools and the settings of its request.
+        let checked = if decision.is_approval() {
+            check_tools(&session.0, &call)
+        } else {
+            Ok(())
+        };
+        let response = match checked {
+            Ok(()) => self.decide_in(&session, call, decision, abandoned).await,
+            Err(error) => Err(error),
+        };
         session.end().await;
         response
     }
 
-    /// Opens a session, if it has the tools and the settings with which an action was requested.
-    async fn session_of(
-        &self,
-        opening: SessionBuilder,
-        call: &PendingCall,
-    ) -> Result<Session, ToolError> {
-        let session = opening.await.map_err(|error| self.not_loaded(&error))?;
-        let checked = check_tools(&session.0, call);
-        if checked.is_err() {
-            session.end().await;
-        }
-        checked.map(|()| session)
-    }
-
-    /// Takes an action out of the store, and runs it as a call of the session that was approved.
-    /// Puts it back if it did not run.
-    async fn run_in(
+    /// Takes an action out of the store, and runs or denies it as a call that waits in the session.
+    /// Puts it back if the decision was not carried out.
+    async fn decide_in(
         &self,
         session: &Session,
         call: PendingCall,
+        decision: &Decision,
         abandoned: Receiver<()>,
     ) -> Result<ToolResponse, ToolError> {
         // The store's clock decides whether the action has expired; this process has no say in it.
@@ -127,6 +152,7 @@ impl AgentExecutor {
         let own = PendingCall {
             id: fresh_id(),
             session: session.id().to_string(),
+            agent: session.0.agent().to_owned(),
             ..call.clone()
         };
         let request = ApprovalRequest::new(&own, HANDOVER).limits(NO_LIMITS);
@@ -137,7 +163,9 @@ impl AgentExecutor {
             ));
         }
         let token = self.agents.runtime.signer().sign(&own);
-        let response = match select(abandoned, pin!(session.approve(&token))).await {
+        let decision = decision.clone().on(token);
+        let decided = session.decide(&decision, None);
+        let response = match select(abandoned, pin!(decided)).await {
             Either::Left(_) => Err(ToolError::cancelled("the caller has gone away")),
             Either::Right((response, _)) => Ok(response),
         };

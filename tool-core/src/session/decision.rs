@@ -140,6 +140,12 @@ impl Decision {
         }
     }
 
+    /// Returns the decision for another token, under which the same call waits.
+    #[cfg(feature = "agents")]
+    pub(crate) fn on(self, token: String) -> Self {
+        Self { token, ..self }
+    }
+
     /// Returns the token.
     pub fn token(&self) -> &str {
         &self.token

@@ -2,7 +2,7 @@
 
 use crate::support::{Probe, agents, builder, give, kind, settle, touch};
 use serde_json::json;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -105,6 +105,51 @@ async fn a_denied_action_does_not_run_and_its_session_ends() {
         Some(ErrorKind::NotFound)
     );
     assert_eq!((mail.called.get(), open(&agents).await), (0, 0));
+}
+
+/// Tells what persons have decided.
+struct Decided(Arc<Mutex<Vec<String>>>);
+
+impl Hook for Decided {
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'a>,
+        _response: &'a mut ToolResponse,
+    ) -> HookFuture<'a, ()> {
+        if let Some(decision) = &call.decision {
+            let line = format!("{} by {:?}", decision.approved, decision.by);
+            self.0.lock().expect("no panic").push(line);
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+// R-C1
+#[tokio::test]
+async fn a_decision_on_an_action_reaches_the_hooks() {
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let nothing = ToolContext::builder().build().expect("nothing");
+    let runtime = Runtime::builder(nothing)
+        .hook(Decided(Arc::clone(&seen)))
+        .build();
+    let mail = careful();
+    let agents = builder(MemoryAgentToolStore::new(), [&mail])
+        .runtime(runtime.expect("sound"))
+        .build()
+        .expect("sound");
+    give(&agents, "alice", "mail").await;
+    let alice = agents.executor("alice");
+
+    let (_, token) = asked(&agents).await;
+    let denied = alice.deny_by(&token, "staff:eve").await;
+    assert_eq!(kind(&denied), Some(ErrorKind::Denied));
+    let (_, token) = asked(&agents).await;
+    assert!(alice.approve_by(&token, "staff:bob").await.is_ok());
+    let wanted = [
+        r#"false by Some("staff:eve")"#,
+        r#"true by Some("staff:bob")"#,
+    ];
+    assert_eq!(*seen.lock().expect("no panic"), wanted);
 }
 
 // R-C1
