@@ -16,6 +16,9 @@ use tool_core::{
 /// The most steps of calls in a task, if no number is set.
 const MAX_STEPS: u32 = 8;
 
+/// The number of times that the model goes on with an answer which its provider has paused.
+const MAX_PAUSES: u32 = 8;
+
 /// The most calls of a step. Further ones are answered with an error.
 const MAX_STEP_CALLS: usize = 32;
 
@@ -172,6 +175,9 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
         history.push(Message::User(task));
         let mut steps = 0;
         let mut asked_again = 0;
+        let mut pauses = 0;
+        // The parts of an answer that the provider has paused.
+        let mut said = String::new();
         loop {
             model.prepare(&mut history).await;
             let is_last = steps == self.max_steps;
@@ -183,11 +189,18 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
             let step = self.ask(&mut model, &history, choice).await?;
             if !step.calls.is_empty() && !is_last {
                 steps += 1;
+                said.clear();
                 self.run_calls(step, &mut history, ctx).await;
                 continue;
             }
+            if step.finish == ReplyFinish::Paused && step.calls.is_empty() && pauses < MAX_PAUSES {
+                pauses += 1;
+                said.push_str(step.text.as_deref().unwrap_or_default());
+                push_part(step, &mut history);
+                continue;
+            }
 
-            let answer = answer_of(step)?;
+            let answer = answer_of(step, std::mem::take(&mut said))?;
             let messages = history.messages();
             match self.guards.check_answer(ctx, &answer, messages).await? {
                 AnswerVerdict::Pass => return Ok(answer),
@@ -335,11 +348,29 @@ fn refusal(message: &str) -> ModelResult {
     }
 }
 
-/// Returns the answer of the agent. Half an answer is an error, as its caller could not tell.
-fn answer_of(step: ModelStep) -> Result<String, ToolError> {
-    let text = step.text.filter(|text| !text.trim().is_empty());
+/// Adds a part of an answer that the provider has paused. The model goes on behind it.
+fn push_part(step: ModelStep, history: &mut History) {
+    if step.text.is_some() || step.native.is_some() {
+        history.push(Message::Assistant {
+            text: step.text,
+            calls: Vec::new(),
+            native: step.native,
+        });
+    }
+}
+
+/// Returns the answer of the agent: its parts so far, and the last one. Half an answer is an error, as
+/// its caller could not tell.
+fn answer_of(step: ModelStep, said: String) -> Result<String, ToolError> {
+    let text = said + step.text.as_deref().unwrap_or_default();
+    let text = Some(text).filter(|text| !text.trim().is_empty());
+    let is_whole = step.finish == ReplyFinish::Complete
+        || step.finish == ReplyFinish::Paused && !step.calls.is_empty();
     match (step.finish, text) {
-        (ReplyFinish::Complete | ReplyFinish::Paused, Some(text)) => Ok(text),
+        (_, Some(text)) if is_whole => Ok(text),
+        (ReplyFinish::Paused, _) => Err(ToolError::permanent(
+            "the agent's provider has paused its answer too often; give it a smaller task",
+        )),
         (ReplyFinish::Length, _) => Err(ToolError::permanent(
             "the agent's answer was cut off at its limit of tokens; give it a smaller task",
         )),
@@ -517,6 +548,29 @@ mod tests {
         let session = session.await.expect("opens");
         let answer = ask(&session).await;
         assert_eq!(answer.data_json(), Some(r#""That is all.""#));
+    }
+
+    fn paused(text: &str) -> ModelStep {
+        ModelStep {
+            finish: ReplyFinish::Paused,
+            ..ModelStep::says(text)
+        }
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_was_paused_is_asked_for_to_its_end() {
+        let script = ScriptedModel::new().then(paused("Table ")).says("3.");
+        let session = session(script).await;
+        assert_eq!(ask(&session).await.data_json(), Some(r#""Table 3.""#));
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_is_paused_for_ever_is_an_error() {
+        let script = (0..20).fold(ScriptedModel::new(), |script, _| script.then(paused("..")));
+        let session = session(script).await;
+        let response = ask(&session).await;
+        let message = response.error().map(|error| error.message.clone());
+        assert!(message.is_some_and(|message| message.contains("paused")));
     }
 
     #[tokio::test]
