@@ -9,6 +9,7 @@ mod diary;
 mod print;
 mod server;
 
+use std::collections::VecDeque;
 use std::env;
 use std::error::Error;
 use std::io::{self, BufRead};
@@ -96,18 +97,20 @@ async fn say(agent: &mut AgentLoop<HttpModel>, line: &str) -> Result<(), Box<dyn
     print::end(&reply);
     loop {
         // The token is for the host only. A model with the token could approve its own call.
-        let tokens = reply
+        let mut tokens = reply
             .confirmations()
             .map(|asked| asked.token.clone())
-            .collect::<Vec<_>>();
+            .collect::<VecDeque<_>>();
         if tokens.is_empty() {
             return reply
                 .error
                 .map_or(Ok(()), |error| Err(error.to_string().into()));
         }
-        for token in tokens {
+        while let Some(token) = tokens.pop_front() {
             println!("you agree");
-            let _ = agent.approve(&token).await;
+            let done = agent.approve(&token).await;
+            let nested = done.meta().confirmations();
+            tokens.extend(nested.map(|asked| asked.token.clone()));
         }
         reply = agent.resume().await;
         print::end(&reply);

@@ -80,7 +80,8 @@ class ReplyView {
         this.calls.get(event.callId).textContent = `${event.tool}: ${outcome(event.response)}`;
         return;
       case "approval_wanted":
-        return showApproval(event);
+        // A call that waits on after a decision comes again.
+        return this.decided?.dataset.token === event.token ? items.append(this.decided) : showApproval(event);
       case "handoff":
         this.open = null;
         add("call", `${event.to} goes on`);

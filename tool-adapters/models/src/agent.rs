@@ -70,19 +70,21 @@
 //! result, so the outcome of [`approve`](AgentLoop::approve) or [`deny`](AgentLoop::deny) goes into the history as a note in
 //! a user message, which every provider accepts at any point. The note begins with a mark that the model knows from
 //! `CONFIRMATION_REQUIRED` and that is taken out of the user's texts, names the call, and marks the result as data. [`resume`](AgentLoop::resume) lets the model respond to it. A step may ask for several
-//! confirmations, so decide all of them first:
+//! confirmations, and a call that was approved may make others that need one, so decide all of them first:
 //!
 //! ```
+//! # use std::collections::VecDeque;
 //! # use tool_adapters::agent::AgentLoop;
 //! # use tool_core::session::{MessageLog, Model, Reply, SessionBuilder};
 //! # async fn agree<M: Model>(agent: &mut AgentLoop<M>, mut reply: Reply) -> Reply {
 //! loop {
-//!     let pending = reply.confirmations().cloned().collect::<Vec<_>>();
+//!     let mut pending = reply.confirmations().cloned().collect::<VecDeque<_>>();
 //!     if pending.is_empty() {
 //!         return reply;
 //!     }
-//!     for confirmation in &pending {
-//!         agent.approve(&confirmation.token).await; // or `deny`, as the user decides
+//!     while let Some(confirmation) = pending.pop_front() {
+//!         let done = agent.approve(&confirmation.token).await; // or `deny`, as the user decides
+//!         pending.extend(done.meta().confirmations().cloned());
 //!     }
 //!     reply = agent.resume().await;
 //! }
@@ -101,6 +103,7 @@ use crate::agent_models::{AgentModel, place_of_model};
 use crate::conversation_log::ConversationLog;
 use crate::history_keeper::HistoryKeeper;
 use crate::instructions::join_instructions;
+use crate::open_decision::OpenDecision;
 use crate::recording_steps::{NextTurn, RecordingSteps};
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -176,18 +179,11 @@ pub struct AgentLoop<M> {
     log: Option<ConversationLog>,
     /// Opens the session again after it was idle for too long.
     reopen: Option<Reopen>,
-    /// The decision that is being carried out, until its outcome is in the history. It stays if the
-    /// reply is dropped meanwhile.
-    open_decision: Option<OpenDecision>,
+    /// The decision that is being carried out, until its outcome is in the history, behind those whose
+    /// replies were dropped meanwhile.
+    open_decisions: Vec<OpenDecision>,
     /// The engine that records the steps of the conversation.
     pub(crate) steps: Option<RecordingSteps>,
-}
-
-/// A decision whose outcome is not in the history yet, and its call.
-#[derive(Debug)]
-struct OpenDecision {
-    decision: Decision,
-    call: ToolCall,
 }
 
 /// Opens a session again.
@@ -264,7 +260,7 @@ impl<M: Model> AgentLoop<M> {
             has_lapsed: false,
             log: None,
             reopen: None,
-            open_decision: None,
+            open_decisions: Vec::new(),
             steps: None,
         }
     }
@@ -454,8 +450,12 @@ impl<M: Model> AgentLoop<M> {
     pub async fn decide(&mut self, decision: &Decision) -> ToolResponse {
         let span = self.span();
         let deciding = async {
-            self.tell_open_decision().await;
-            self.carry_out_one(decision, None).await
+            self.tell_open_decisions().await;
+            let response = self.carry_out_one(decision, None).await;
+            if self.has_found_idle(&response) {
+                self.open_again().await;
+            }
+            response
         };
         let response = span.inside(deciding).await;
         span.end();
@@ -552,7 +552,7 @@ impl<M: Model> AgentLoop<M> {
             has_lapsed,
             log,
             reopen,
-            open_decision,
+            open_decisions,
             steps,
             ..
         } = self;
@@ -572,7 +572,7 @@ impl<M: Model> AgentLoop<M> {
             has_lapsed,
             log,
             reopen,
-            open_decision,
+            open_decisions,
             steps,
         }
     }
@@ -626,7 +626,7 @@ impl<M: Model> AgentLoop<M> {
         let before = self.interrupt.interruptions();
         let span = self.span();
         let reply = async {
-            self.tell_open_decision().await;
+            self.tell_open_decisions().await;
             match input {
                 AgentInput::Message(message) => {
                     let options = ReplyOptions::new(message);
@@ -704,7 +704,7 @@ impl<M: Model> AgentLoop<M> {
     }
 
     /// Carries decisions out until the reply is interrupted. Returns false if there are some, and no
-    /// call waited for any of them.
+    /// call waited for any of them. The calls that wait on are asked about again.
     ///
     /// Returns the last error if no call waited, unless it was cancelled, or if the arguments are
     /// invalid that a person has given: the call waits on then.
@@ -715,25 +715,44 @@ impl<M: Model> AgentLoop<M> {
         before: u64,
     ) -> Result<bool, ErrorBody> {
         let mut outcome = DecidedCalls::default();
+        let mut left = Vec::new();
+        let mut was_idle = false;
         for decision in &answers.decisions {
             if self.was_interrupted(before) {
-                break;
+                left.push(decision.token());
+                continue;
             }
             let response = self.carry_out_one(decision, events).await;
             outcome.count(&response);
+            was_idle |= self.has_found_idle(&response);
+            if !has_waited(&response) {
+                left.push(decision.token());
+            }
         }
         for token in &answers.cancelled {
             if self.was_interrupted(before) {
-                break;
+                left.push(token);
+                continue;
             }
             let response = self.carry_out_one(&Decision::deny(token), events).await;
-            let kind = response.error().map(|error| error.kind);
-            let is_gone = !has_waited(&response) && kind == Some(ErrorKind::NotFound);
-            if !is_gone {
+            let is_idle = self.has_found_idle(&response);
+            was_idle |= is_idle;
+            if has_waited(&response) || !is_idle && !is_unknown_token(&response) {
                 outcome.count(&response);
+            }
+            if !has_waited(&response) {
+                left.push(token);
             }
         }
 
+        if let Some(events) = events {
+            for token in left {
+                self.session().ask_again(token, events).await;
+            }
+        }
+        if was_idle {
+            self.open_again().await;
+        }
         let has_none = answers.decisions.is_empty() && answers.cancelled.is_empty();
         let has_waited = outcome.has_waited;
         let missed = outcome.missed.filter(|_| !has_waited);
@@ -741,6 +760,13 @@ impl<M: Model> AgentLoop<M> {
             Some(error) => Err(error),
             None => Ok(has_waited || has_none),
         }
+    }
+
+    /// Returns true for the response of a session that was idle for too long, and whose calls are gone
+    /// with it.
+    fn has_found_idle(&self, response: &ToolResponse) -> bool {
+        let kind = response.error().map(|error| error.kind);
+        kind == Some(ErrorKind::SessionInactive) && !self.session.was_ended()
     }
 
     /// Returns true if the reply was interrupted since then. With an engine it is not, until a step
@@ -760,7 +786,7 @@ impl<M: Model> AgentLoop<M> {
         let before = self.interrupt.interruptions();
         let span = self.span();
         let replying = async {
-            self.tell_open_decision().await;
+            self.tell_open_decisions().await;
             let pending = self.begin_turn().await;
             let mut replied = if self.in_turn {
                 self.reply_typed(message, answer, before).await
@@ -802,10 +828,13 @@ impl<M: Model> AgentLoop<M> {
             session,
             history,
             options,
+            is_recorded,
         } = self.open_reply(options, before);
         let replying = session.reply_with_options(&mut model, history, options);
         let mut reply = replying.await;
-        model.note_interruption(&mut reply);
+        if !is_recorded {
+            model.note_interruption(&mut reply);
+        }
         reply
     }
 
@@ -823,10 +852,13 @@ impl<M: Model> AgentLoop<M> {
             session,
             history,
             options,
+            is_recorded,
         } = self.open_reply(ReplyOptions::new(message), before);
         let replying = session.reply_typed_with_options(&mut model, history, options, answer);
         let mut replied = replying.await;
-        model.note_interruption(reply_of(&mut replied));
+        if !is_recorded {
+            model.note_interruption(reply_of(&mut replied));
+        }
         replied
     }
 
@@ -865,6 +897,7 @@ impl<M: Model> AgentLoop<M> {
             session: &self.session,
             history: &mut self.history,
             options,
+            is_recorded: self.steps.is_some(),
         }
     }
 
@@ -880,15 +913,16 @@ impl<M: Model> AgentLoop<M> {
             let response = Box::pin(deciding).await;
             return self.note_decision(decision, response);
         }
+        let dropped = self.open_decisions.len();
         let begun = match self.begin_decision(decision).await {
             Ok(begun) => begun,
             Err(response) => {
-                self.open_decision = None;
+                self.open_decisions.truncate(dropped);
                 return self.note_decision(decision, *response);
             }
         };
         let response = Box::pin(self.session().decide(decision, events)).await;
-        self.open_decision = None;
+        self.open_decisions.truncate(dropped);
         self.end_decision(decision, begun, response)
     }
 
@@ -908,7 +942,7 @@ impl<M: Model> AgentLoop<M> {
         };
         let note = decision_begun_note(&pending, decision, &mark);
         let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
-        self.open_decision = Some(OpenDecision {
+        self.open_decisions.push(OpenDecision {
             decision: decision.clone(),
             call: call.clone(),
         });
@@ -926,25 +960,19 @@ impl<M: Model> AgentLoop<M> {
         }
     }
 
-    /// Tells the model what became of a decision whose reply was dropped while it was carried out.
-    async fn tell_open_decision(&mut self) {
-        let Some(open) = &self.open_decision else {
-            return;
-        };
-        let OpenDecision { decision, call } = open;
-        let session = self.session();
-        let answered = if session.check_decision(decision).await.is_ok() {
-            let message = "the reply was dropped before the call ran, and it waits for a decision";
-            Ok(session.refuse(call, ToolError::cancelled(message)))
-        } else {
-            let is_approved = decision.is_approval();
-            session.answer_lost_decision(call, is_approved).await
-        };
-        // It may still be running. Then the next reply tells.
-        if let Ok(response) = answered
-            && let Some(open) = self.open_decision.take()
-        {
-            self.note_decision(&open.decision, response);
+    /// Tells the model what became of the decisions whose replies were dropped while they were carried
+    /// out.
+    async fn tell_open_decisions(&mut self) {
+        let mut at = 0;
+        while let Some(open) = self.open_decisions.get(at) {
+            match open.outcome(&self.session).await {
+                Some(response) => {
+                    let told = self.open_decisions.remove(at);
+                    self.note_decision(&told.decision, response);
+                }
+                // The next reply tells.
+                None => at += 1,
+            }
         }
     }
 
@@ -1084,6 +1112,12 @@ fn has_waited(response: &ToolResponse) -> bool {
     !response.meta().tool().is_empty()
 }
 
+/// Returns true for the response to a decision whose token is that of no call that waits.
+fn is_unknown_token(response: &ToolResponse) -> bool {
+    let kind = response.error().map(|error| error.kind);
+    kind == Some(ErrorKind::NotFound)
+}
+
 /// Returns the reply in a session that has ended.
 fn ended() -> Reply {
     let error = ToolError::session_inactive("the session has ended; open another one");
@@ -1168,6 +1202,9 @@ struct OpenReply<'a, M> {
     session: &'a Session,
     history: &'a mut History,
     options: ReplyOptions<'a>,
+    /// True if an engine records the steps: an interruption that it has not recorded does not change
+    /// the reply, since another run would not see it.
+    is_recorded: bool,
 }
 
 /// The parts of an agent that take part in a step.

@@ -92,11 +92,16 @@ impl<M: Model> AgentLoop<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::held_store::HeldStore;
     use futures_util::StreamExt;
     use serde_json::json;
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use tokio::sync::Mutex;
-    use tool_core::session::{AgentEvent, Decision, Message, Reply, ReplyFinish};
+    use tool_core::session::{
+        AgentEvent, Decision, Journal, JournalEntry, JournalError, JournalStart, Message,
+        RecoveredCall, Reply, ReplyFinish, RuntimeBuilder,
+    };
     use tool_core::testing::ScriptedModel;
     use tool_core::{
         ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, tool,
@@ -128,6 +133,10 @@ mod tests {
     }
 
     async fn session() -> Session {
+        session_in(|runtime| runtime).await
+    }
+
+    async fn session_in(change: impl FnOnce(RuntimeBuilder) -> RuntimeBuilder) -> Session {
         let tools = ToolContext::builder()
             .with(cancel_booking)
             .with(ship)
@@ -135,8 +144,9 @@ mod tests {
             .with(hang)
             .build()
             .expect("builds");
-        let runtime = Runtime::builder(tools).policy(Policy::text()).build();
-        let session = runtime.expect("builds").session("s-1", Mode::Text);
+        let runtime = Runtime::builder(tools).policy(Policy::text());
+        let runtime = change(runtime).build().expect("builds");
+        let session = runtime.session("s-1", Mode::Text);
         session.await.expect("opens")
     }
 
@@ -319,6 +329,7 @@ mod tests {
         let begun = seen.iter();
         let begun = begun.filter(|event| matches!(event, AgentEvent::CallBegun { .. }));
         assert_eq!(begun.count(), 1, "{seen:?}");
+        assert_eq!(tokens(&seen), asked[1..], "it is asked for again");
         drop(stream);
         assert!(agent.approve(&asked[1]).await.is_ok(), "it waits on");
     }
@@ -337,12 +348,95 @@ mod tests {
         drop(stream);
 
         assert_eq!(shown(&events(agent.stream("And?")).await), "I do not know.");
+        assert_eq!(unknown_outcomes(&agent), 1, "{:?}", agent.history());
+    }
+
+    /// Returns the number of notes about calls of unknown outcome.
+    fn unknown_outcomes(agent: &AgentLoop<ScriptedModel>) -> usize {
         let notes = agent.history().messages().iter();
         let notes = notes.filter(|message| match message {
             Message::User(said) => said.text().contains("its outcome is unknown"),
             _ => false,
         });
-        assert_eq!(notes.count(), 1, "{:?}", agent.history());
+        notes.count()
+    }
+
+    /// A journal that counts every call as running for a while.
+    struct SlowJournal(Arc<AtomicBool>);
+
+    impl Journal for SlowJournal {
+        async fn started(&self, _: &JournalEntry) -> Result<JournalStart, JournalError> {
+            Ok(JournalStart::Recorded)
+        }
+
+        async fn find(&self, _: &str, _: &str) -> Result<Option<JournalStart>, JournalError> {
+            let is_running = self.0.load(Ordering::SeqCst);
+            Ok(is_running.then_some(JournalStart::Running))
+        }
+
+        async fn finished(&self, _: &str, _: &str, _: &str) -> Result<(), JournalError> {
+            Ok(())
+        }
+
+        async fn recover(&self, _: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+            Ok(Vec::new())
+        }
+
+        async fn forget(&self, _: &str) -> Result<(), JournalError> {
+            Ok(())
+        }
+    }
+
+    fn ships_and_cancels() -> ScriptedModel {
+        ScriptedModel::new()
+            .calls([shipping()])
+            .says("Shall I?")
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("I do not know.")
+    }
+
+    /// Lets both calls wait, and drops the decision on the first while it runs. Returns the token of
+    /// the second.
+    async fn drop_a_decision(agent: &mut AgentLoop<ScriptedModel>) -> String {
+        let shipping = tokens(&events(agent.stream("Ship it")).await);
+        let cancelling = token(&events(agent.stream("Cancel 12")).await);
+        let mut stream = agent.stream(Decision::approve(&shipping[0]));
+        while !matches!(stream.next().await, Some(AgentEvent::CallUpdate { .. })) {}
+        drop(stream);
+        cancelling
+    }
+
+    // M12
+    #[tokio::test]
+    async fn a_dropped_decision_is_told_after_another_one() {
+        let is_running = Arc::new(AtomicBool::new(true));
+        let journal = SlowJournal(Arc::clone(&is_running));
+        let session = session_in(|runtime| runtime.journal(journal)).await;
+        let mut agent = AgentLoop::new(session, ships_and_cancels());
+        let other = drop_a_decision(&mut agent).await;
+        assert!(agent.deny(&other).await.error().is_some());
+        assert_eq!(unknown_outcomes(&agent), 0, "it still runs");
+
+        is_running.store(false, Ordering::SeqCst);
+        let _ = agent.resume().await;
+        assert_eq!(unknown_outcomes(&agent), 1, "{:?}", agent.history());
+    }
+
+    // M12
+    #[tokio::test]
+    async fn a_store_that_is_down_does_not_lose_a_call() {
+        let store = HeldStore::default();
+        let session = session_in(|runtime| runtime.store(store.clone())).await;
+        let mut agent = AgentLoop::new(session, ships_and_cancels());
+        let _ = drop_a_decision(&mut agent).await;
+        store.down(true);
+        let _ = agent.approve("unknown").await;
+        assert_eq!(unknown_outcomes(&agent), 0, "the store does not answer");
+
+        store.down(false);
+        let _ = agent.resume().await;
+        assert_eq!(unknown_outcomes(&agent), 1, "{:?}", agent.history());
     }
 
     #[tokio::test]

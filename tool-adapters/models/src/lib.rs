@@ -20,6 +20,8 @@ mod agent_streams;
 mod conversation_log;
 mod durable_agent;
 pub mod engines;
+#[cfg(test)]
+mod held_store;
 mod history_keeper;
 #[cfg(feature = "http")]
 pub mod http;
@@ -27,6 +29,7 @@ mod instructions;
 #[cfg(any(feature = "http", feature = "websocket"))]
 pub mod model_access;
 mod open_agent_error;
+mod open_decision;
 mod opened_agent;
 mod recording_steps;
 mod sub_agent;

@@ -173,7 +173,7 @@ async fn lost_results(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::agent::AgentEvent;
+    use crate::agent::{AgentEvent, AgentInput, Answers};
     use futures_util::StreamExt;
     use serde_json::json;
     use std::sync::Arc;
@@ -784,6 +784,48 @@ mod tests {
         let reply = agent.prompt("Still there?").await;
         assert_eq!(reply.text.as_deref(), Some("Two"), "{reply:?}");
         assert!(reply.responses[0].is_ok(), "{reply:?}");
+    }
+
+    /// Lets a call wait until its session was idle for too long. Returns its token.
+    async fn waiting_in_an_idle_session() -> (AgentLoop<ScriptedModel>, String) {
+        let mut host = Host::new();
+        let policy = Policy::text().idle_timeout(Duration::from_secs(60));
+        host.policy = policy.confirmation_lifetime(Duration::from_secs(86_400));
+        let script = ScriptedModel::new()
+            .calls([call("c1", "cancel", json!({"number": 12}))])
+            .says("Shall I?")
+            .says("Yes.");
+        let mut agent = host.open(script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        let asked = reply.confirmations().next().expect("waits");
+        let token = asked.token.clone();
+        tokio::time::sleep(Duration::from_secs(3_600)).await;
+        (agent, token)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_approval_of_an_idle_session_can_be_cancelled() {
+        let (mut agent, token) = waiting_in_an_idle_session().await;
+        let mut answers = Answers::default();
+        answers.cancelled.push(token);
+        answers.message = Some("Are you there?".into());
+        let events = agent.stream(AgentInput::Answers(answers));
+        let events = events.collect::<Vec<_>>().await;
+        let Some(AgentEvent::Finished { reply }) = events.last() else {
+            panic!("not an end: {events:?}");
+        };
+        assert_eq!(reply.text.as_deref(), Some("Yes."), "{reply:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_decision_on_an_idle_session_opens_it_again() {
+        let (mut agent, token) = waiting_in_an_idle_session().await;
+        let found = agent.approve(&token).await;
+        let kind = found.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::SessionInactive));
+        let again = agent.approve(&token).await;
+        let kind = again.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::NotFound));
     }
 
     // R-I3

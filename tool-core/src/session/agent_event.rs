@@ -27,7 +27,8 @@ pub const EVENT_SCHEMA_VERSION: &str = "1.0.0";
 ///    [`Usage`](Self::Usage), then its calls. The pieces of text of a step are its text.
 /// 3. Each call begins, has its updates, and then has exactly one result. The approvals that it
 ///    waits for come right after its result. The calls of a step run at the same time, so their
-///    events mix.
+///    events mix. If a decision on a call was not carried out and the call waits on, its approval
+///    comes again, before the model goes on.
 /// 4. Every call of a step has its result before the next step has an event.
 /// 5. A [`LateAnswer`](Self::LateAnswer) comes between two steps. Its call began and had its result
 ///    earlier, in this stream or in another.

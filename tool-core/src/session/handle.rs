@@ -4,6 +4,7 @@ use crate::call::tool_call::{CallApproval, GrantTerms};
 use crate::call::{Confirmation, ErrorKind, Intent, Mode, ToolCall, ToolError, ToolResponse};
 use crate::json::nested::{MAX_STORED_DEPTH, is_deeper};
 use crate::registry::ToolContext;
+use crate::session::agent_event::AgentEvent;
 use crate::session::agent_loop::{ReplyOptions, reply};
 use crate::session::agent_stream::AgentStream;
 use crate::session::approval_requests::Approval;
@@ -829,6 +830,14 @@ impl Session {
     /// `NOT_FOUND` if no call waits under the token, and a transient error if the store failed.
     pub async fn pending_call(&self, token: &str) -> Result<PendingCall, ToolError> {
         confirm::pending_call(&self.0, token).await
+    }
+
+    /// Sends the approval that a call waits for again, if it still waits under the token.
+    #[doc(hidden)]
+    pub async fn ask_again(&self, token: &str, events: &EventSender) {
+        if let Some(wanted) = confirm::wanted_approval(&self.0, token).await {
+            events.send(AgentEvent::ApprovalWanted(wanted));
+        }
     }
 
     /// Waits for the response of a call that another task of this process decides on, by [`approve`](Self::approve) or

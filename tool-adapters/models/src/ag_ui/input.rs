@@ -129,8 +129,8 @@ impl RunInput {
     ///
     /// # Errors
     ///
-    /// The last message is not one of the user, it has a part that is not known or more than 256
-    /// parts, or an answer is neither yes nor no.
+    /// The last message is not one of the user, it has a part that is not known, a URL that begins with
+    /// neither `https:` nor `data:`, or more than 256 parts, or an answer is neither yes nor no.
     pub fn agent_input(&self) -> Result<AgentInput, InputError> {
         if self.is_resumed() {
             let mut answers = answers(self.answers())?;
@@ -251,6 +251,7 @@ fn content_of(part: &Value) -> Result<Option<Content>, String> {
         ("image", "data") => Ok(Some(Content::image(value, mime_type?))),
         ("audio", "data") => Ok(Some(Content::audio(value, mime_type?))),
         ("image" | "audio" | "document", "url") => {
+            check_url(&value)?;
             let found = mime_type.ok();
             let found = found.or_else(|| type_of_url(&value).map(str::to_owned));
             Ok(content_of_url(value, found))
@@ -261,6 +262,18 @@ fn content_of(part: &Value) -> Result<Option<Content>, String> {
             Ok(content_of_url(url, Some(mime_type)))
         }
         (kind, source) => Err(format!("`{kind}` from `{source}` is not supported")),
+    }
+}
+
+/// Refuses a URL that the provider would read with rights which the front end does not have, for example
+/// `gs:` in Google's cloud.
+fn check_url(url: &str) -> Result<(), String> {
+    let scheme = url.split(':').next().unwrap_or_default();
+    let is_known = ["https", "data"].map(|known| scheme.eq_ignore_ascii_case(known));
+    if is_known.contains(&true) {
+        Ok(())
+    } else {
+        Err("expected a URL that begins with `https:` or `data:`".to_owned())
     }
 }
 
@@ -417,6 +430,25 @@ mod tests {
         let known = type_of(&url("https://x.example/y.PNG?size=2"));
         assert_eq!(known.as_deref(), Some("image/png"));
         assert_eq!(type_of(&url("https://x.example/image")), None);
+    }
+
+    // The provider would read these with the rights of the service.
+    #[test]
+    fn a_url_of_another_scheme_is_refused() {
+        for url in [
+            "gs://bucket/a.png",
+            "s3://bucket/a.png",
+            "http://x.example/a.png",
+            "a.png",
+        ] {
+            let source = json!({"type": "url", "value": url, "mimeType": "image/png"});
+            let error = parts_of(&json!([{"type": "image", "source": source}]));
+            let error = error.expect_err("a problem").to_string();
+            assert!(error.starts_with("part 0 of the message"), "{error}");
+        }
+        let data =
+            json!({"type": "url", "value": "DATA:image/png;base64,AA==", "mimeType": "image/png"});
+        assert!(parts_of(&json!([{"type": "image", "source": data}])).is_ok());
     }
 
     #[test]

@@ -554,6 +554,26 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn an_interrupt_with_invalid_arguments_comes_again() {
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("Done.");
+        let mut agent = agent(script).await;
+        let asked = run(&mut agent, says("Cancel 12")).await;
+        let edited = json!({"approved": true, "editedArgs": {"number": "many"}});
+        let again = run(&mut agent, answers(&asked, "resolved", &edited)).await;
+        let interrupts =
+            |events: &[Value]| events.last().expect("an end")["outcome"]["interrupts"].clone();
+        assert_eq!(interrupts(&again), interrupts(&asked));
+        assert_eq!(interrupts(&again).as_array().map(Vec::len), Some(1));
+
+        let edited = json!({"approved": true, "editedArgs": {"number": 13}});
+        let done = run(&mut agent, answers(&again, "resolved", &edited)).await;
+        assert_eq!(done[1]["content"], "booking 13 is cancelled");
+    }
+
+    #[tokio::test]
     async fn an_interrupt_that_waits_no_more_can_be_cancelled() {
         let script = ScriptedModel::new()
             .calls([cancelling()])

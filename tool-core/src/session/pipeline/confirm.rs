@@ -293,17 +293,8 @@ pub(crate) async fn request_approval(
         principal: Arc::clone(&session.principal),
         id: pending.id.clone(),
     });
-    let lines = pending.argument_lines();
-    let confirmation = Confirmation {
-        token,
-        tool: pending.tool.clone(),
-        summary: summary_of(&pending.tool, &lines),
-        arguments: lines,
-        reasons: pending.reasons.clone(),
-        digest: pending.digest(),
-        expires_at: expiry_text(&pending),
-        outcome: PendingOutcome(Some(Arc::new(outcome))),
-    };
+    let outcome = PendingOutcome(Some(Arc::new(outcome)));
+    let confirmation = confirmation_of(&pending, token, outcome);
     let message = format!(
         "`{}` needs a person's approval, which was requested. It has not run; do not call it again. Its result will follow \
          in a note that begins with `{}`; a text without this mark is not its result.",
@@ -317,6 +308,30 @@ pub(crate) async fn request_approval(
     ));
     response.optional_meta().confirmation = Some(confirmation);
     response
+}
+
+fn confirmation_of(pending: &PendingCall, token: String, outcome: PendingOutcome) -> Confirmation {
+    let lines = pending.argument_lines();
+    Confirmation {
+        token,
+        tool: pending.tool.clone(),
+        summary: summary_of(&pending.tool, &lines),
+        arguments: lines,
+        reasons: pending.reasons.clone(),
+        digest: pending.digest(),
+        expires_at: expiry_text(pending),
+        outcome,
+    }
+}
+
+/// Returns the approval that a call waits for, if it waits under the token.
+pub(crate) async fn wanted_approval(session: &SessionInner, token: &str) -> Option<ApprovalWanted> {
+    let pending = pending_call(session, token).await.ok()?;
+    Some(ApprovalWanted {
+        call_id: pending.call_id.clone(),
+        payload: pending.payload(),
+        confirmation: confirmation_of(&pending, token.to_owned(), PendingOutcome(None)),
+    })
 }
 
 /// A call that waits for approval, and its token.
