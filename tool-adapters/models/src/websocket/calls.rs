@@ -1,13 +1,17 @@
 //! The calls of a live conversation: those that run, and the last ones that have ended.
 
+use crate::open_decision::OpenDecision;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tool_core::session::{Decision, Turn, decision_note};
 use tool_core::trace::SpanHandle;
-use tool_core::{ErrorKind, Session, ToolCall, ToolResponse};
+use tool_core::{ErrorKind, Session, ToolCall, ToolError, ToolResponse};
 
 /// Work that has finished in the background.
 pub(crate) enum FinishedWork {
@@ -24,6 +28,8 @@ pub(crate) struct LiveCalls {
     pub(crate) session: Session,
     work: JoinSet<FinishedWork>,
     calls: VecDeque<TrackedCall>,
+    /// The decisions that are being carried out.
+    decisions: Arc<Mutex<Vec<OpenDecision>>>,
     /// The number of turns that were asked for, and of those that have begun. A call belongs to the
     /// turn before it.
     turns: u64,
@@ -70,14 +76,13 @@ impl LiveCalls {
     const MAX_CALLS: usize = 64;
 
     pub(crate) fn new(session: Session) -> Self {
-        let (work, calls, turns, turns_begun) =
-            (JoinSet::new(), VecDeque::new(), 0, watch::Sender::new(0));
         Self {
             session,
-            work,
-            calls,
-            turns,
-            turns_begun,
+            work: JoinSet::new(),
+            calls: VecDeque::new(),
+            decisions: Arc::default(),
+            turns: 0,
+            turns_begun: watch::Sender::new(0),
         }
     }
 
@@ -172,12 +177,17 @@ impl LiveCalls {
 
     pub(crate) fn decide(&mut self, decision: Decision, agent: &SpanHandle) {
         let session = self.session.clone();
+        let open = Arc::clone(&self.decisions);
         self.work.spawn(agent.inside(async move {
-            let mark = session.decision_mark(decision.token());
+            if let Ok(pending) = session.pending_call(decision.token()).await {
+                let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
+                let decision = decision.clone();
+                open.lock().push(OpenDecision { decision, call });
+            }
             let response = session.decide(&decision, None).await;
-            let is_approved = decision.is_approval();
-            let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
-            FinishedWork::Decision { response, note }
+            let is_other = |known: &OpenDecision| known.decision.token() != decision.token();
+            open.lock().retain(is_other);
+            decided(&session, &decision, response)
         }));
     }
 
@@ -207,7 +217,7 @@ impl LiveCalls {
     }
 
     /// Cancels all calls, and waits a moment until their work has ended. Returns what has ended;
-    /// the rest is aborted.
+    /// the rest is aborted. A decision among it is told all the same.
     pub(crate) async fn cancel_all(&mut self) -> Vec<FinishedWork> {
         const CLOSING: Duration = Duration::from_secs(1);
         for tracked in self
@@ -216,6 +226,9 @@ impl LiveCalls {
             .filter(|tracked| tracked.response.is_none())
         {
             self.session.cancel(tracked.call.id());
+        }
+        for open in &*self.decisions.lock() {
+            self.session.cancel(open.call.id());
         }
         let mut ended = Vec::new();
         let work = &mut self.work;
@@ -227,6 +240,15 @@ impl LiveCalls {
         // Work that ignores its cancellation is aborted.
         let _ = timeout(CLOSING, drain).await;
         self.work.shutdown().await;
+        let left = mem::take(&mut *self.decisions.lock());
+        for open in left {
+            let response = open.outcome(&self.session).await;
+            let response = response.unwrap_or_else(|| {
+                let message = "the conversation ended before the outcome of the call was known";
+                self.session.refuse(&open.call, ToolError::unknown(message))
+            });
+            ended.push(decided(&self.session, &open.decision, response));
+        }
         ended
     }
 
@@ -365,6 +387,14 @@ impl LiveCalls {
     }
 }
 
+/// Returns the outcome of a decision, with its note for the model.
+fn decided(session: &Session, decision: &Decision, response: ToolResponse) -> FinishedWork {
+    let mark = session.decision_mark(decision.token());
+    let is_approved = decision.is_approval();
+    let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
+    FinishedWork::Decision { response, note }
+}
+
 fn is_cancelled(response: &ToolResponse) -> bool {
     response
         .error()
@@ -374,9 +404,90 @@ fn is_cancelled(response: &ToolResponse) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::websocket::events::LiveEvent;
+    use crate::websocket::live_loop::LiveLoop;
+    use crate::websocket::model::LiveModel;
     use futures_util::FutureExt;
+    use tool_adapters_providers::Provider;
+    use tool_core::session::HookedCall;
     use tool_core::trace::SpanKind;
-    use tool_core::{Mode, Runtime, ToolContext};
+    use tool_core::{Mode, RunContext, Runtime, ToolContext, tool};
+
+    /// Ship the order.
+    #[tool(category = "action", confirm)]
+    async fn ship(ctx: &RunContext) {
+        ctx.update("shipping");
+        std::future::pending::<()>().await;
+    }
+
+    /// Begins to ship an order that a person has approved. Its call runs if no hook holds it up.
+    async fn shipping(runtime: &Runtime) -> LiveCalls {
+        let session = runtime.session("s-1", Mode::Voice).await.expect("opens");
+        let asked = session.call(ToolCall::new("c1", "ship", "{}")).await;
+        let token = asked.meta().confirmation().expect("waits").token.clone();
+        let mut calls = LiveCalls::new(session);
+        let span = SpanHandle::open_if_wanted(SpanKind::Agent, "agent");
+        calls.decide(Decision::approve(token), &span);
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
+        calls
+    }
+
+    /// Ends the only decision. Returns its response and its note.
+    async fn ended(mut calls: LiveCalls) -> (ToolResponse, String) {
+        match calls.cancel_all().await.pop() {
+            Some(FinishedWork::Decision { response, note }) => (response, note.expect("a note")),
+            _ => panic!("no decision"),
+        }
+    }
+
+    /// Cancel the booking.
+    #[tool(category = "action", confirm)]
+    fn cancel_booking(number: u32) -> u32 {
+        number
+    }
+
+    #[tokio::test]
+    async fn a_decision_before_a_failure_is_carried_out() {
+        let tools = ToolContext::builder().with(cancel_booking).build();
+        let runtime = Runtime::builder(tools.expect("builds")).build();
+        let session = runtime.expect("builds").session("s-1", Mode::Voice);
+        let session = session.await.expect("opens");
+        let asked = session.call(ToolCall::new("c1", "cancel_booking", r#"{"number": 7}"#));
+        let asked = asked.await;
+        let token = &asked.meta().confirmation().expect("waits").token;
+
+        // Mistral has no live models, so the conversation fails at once.
+        let mut live = LiveLoop::start(session, LiveModel::new(Provider::Mistral, "mistral-large"));
+        live.input().approve(token).await.expect("accepted");
+        let Some(LiveEvent::Answered(response)) = live.next().await else {
+            panic!("no answer");
+        };
+        assert_eq!(response.data_json(), Some("7"));
+        assert!(matches!(live.next().await, Some(LiveEvent::Failed(_))));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_approved_call_is_cancelled_at_the_end() {
+        let tools = ToolContext::builder().with(ship).build().expect("builds");
+        let runtime = Runtime::builder(tools).build().expect("builds");
+        let (response, note) = ended(shipping(&runtime).await).await;
+        assert!(is_cancelled(&response), "{response}");
+        assert!(note.contains("`ship`"), "{note}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_decision_that_is_cut_off_at_the_end_is_told() {
+        let tools = ToolContext::builder().with(ship).build().expect("builds");
+        let runtime = Runtime::builder(tools)
+            .before(async |_: HookedCall<'_>| std::future::pending::<Result<(), ToolError>>().await)
+            .build();
+        let runtime = runtime.expect("builds");
+        let (response, note) = ended(shipping(&runtime).await).await;
+        assert!(is_cancelled(&response), "{response}");
+        assert!(note.contains("waits for another one"), "{note}");
+    }
 
     #[tokio::test]
     async fn call_waits_until_its_turn_has_begun() {

@@ -119,7 +119,6 @@ impl LiveTask {
                 None => self.model.retry.delay(failed),
             };
             let Some(delay) = delay.filter(|_| can_retry) else {
-                self.events.push(LiveEvent::Failed(error.clone()));
                 break Some(error);
             };
             tracing::warn!(provider = %self.model.provider, %error, ?delay, "reconnecting to a live model");
@@ -132,8 +131,22 @@ impl LiveTask {
                 () = sleep(delay) => {}
             }
         };
+        self.take_decisions();
         self.end_calls().await;
         self.spans.close(error.as_ref());
+        if let Some(error) = error {
+            self.events.push(LiveEvent::Failed(error));
+        }
+    }
+
+    /// Begins to carry out the decisions that the host has made before the conversation ended.
+    fn take_decisions(&mut self) {
+        self.inputs.close();
+        while let Ok(input) = self.inputs.try_recv() {
+            if let HostInput::Decide(decision) = input {
+                self.calls.decide(decision, &self.spans.agent);
+            }
+        }
     }
 
     /// Ends the calls that still run. The history has a result for each.
