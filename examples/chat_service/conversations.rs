@@ -64,11 +64,24 @@ impl Conversations {
 
     /// Returns the agent of a user, once no other request of the user uses it.
     pub(crate) async fn agent(&self, user: &str) -> Result<OwnedMutexGuard<Agent>, Failure> {
-        // The map is not locked while a conversation opens, so that other users do not wait for it.
-        let opened = Arc::clone(self.agents().entry(user.to_owned()).or_default());
-        let opening = || async { self.open(user).await.map(Mutex::new).map(Arc::new) };
-        let agent = opened.get_or_try_init(opening).await?;
-        Ok(Arc::clone(agent).lock_owned().await)
+        loop {
+            // The map is not locked while a conversation opens, so that other users do not wait for it.
+            let opened = Arc::clone(self.agents().entry(user.to_owned()).or_default());
+            let opening = || async { self.open(user).await.map(Mutex::new).map(Arc::new) };
+            let agent = Arc::clone(opened.get_or_try_init(opening).await?);
+            let locked = Arc::clone(&agent).lock_owned().await;
+            // The reply before this one may have failed, so that the conversation has to be opened again.
+            if self.has(user, &agent) {
+                return Ok(locked);
+            }
+        }
+    }
+
+    /// Returns true if this is the agent of a user now.
+    fn has(&self, user: &str, agent: &Arc<Mutex<Agent>>) -> bool {
+        let agents = self.agents();
+        let known = agents.get(user).and_then(|opened| opened.get());
+        known.is_some_and(|known| Arc::ptr_eq(known, agent))
     }
 
     fn agents(&self) -> MutexGuard<'_, HashMap<String, OpenedAgent>> {
@@ -76,10 +89,11 @@ impl Conversations {
     }
 
     /// Looks at the error of a reply. If another process goes on with the conversation, or the store does not take what was
-    /// said, the next request opens the conversation again.
-    pub(crate) fn note_error(&self, user: &str, kind: &str) {
+    /// said, the next request opens the conversation again. Meanwhile another request may have done so.
+    pub(crate) fn note_error(&self, user: &str, kind: &str, agent: &Arc<Mutex<Agent>>) {
         let kinds = [ErrorKind::Conflict, ErrorKind::Permanent];
-        if kinds.iter().any(|known| known.as_str() == kind) {
+        let is_lost = kinds.iter().any(|known| known.as_str() == kind);
+        if is_lost && self.has(user, agent) {
             self.agents().remove(user);
         }
     }

@@ -12,6 +12,7 @@ use futures_util::{Stream, StreamExt};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::sync::Arc;
 use tokio::sync::OwnedMutexGuard;
 use tool_adapters::ag_ui::{RunEvent, RunInput, RunStream};
 use tool_adapters::agent::{AgentEvent, AgentInput, AgentLoop, Decision, OpenAgentError};
@@ -168,11 +169,12 @@ async fn reply(
     let agent = agent(conversations, &user).await?;
     // The stream holds the agent. If the client goes away, it is dropped, and the reply is cancelled.
     let conversations = conversations.clone();
+    let replying = Arc::clone(OwnedMutexGuard::mutex(&agent));
     let events = AgentLoop::stream_of(agent, input).map(move |event| {
         if let AgentEvent::Finished { reply } = &event
             && let Some(error) = &reply.error
         {
-            conversations.note_error(&user, error.kind.as_str());
+            conversations.note_error(&user, error.kind.as_str(), &replying);
         }
         let json = serde_json::to_string(&event).unwrap_or_default();
         format!("data: {json}\n\n")
@@ -196,9 +198,10 @@ async fn ag_ui(
     };
     let user = user(&headers)?;
     let agent = agent(&conversations, &user).await?;
+    let replying = Arc::clone(OwnedMutexGuard::mutex(&agent));
     let events = RunStream::new(AgentLoop::stream_of(agent, input), &run).map(move |event| {
         if let RunEvent::RunError { code, .. } = &event {
-            conversations.note_error(&user, code);
+            conversations.note_error(&user, code, &replying);
         }
         event.to_sse()
     });

@@ -144,14 +144,7 @@ fn a_request_that_never_ends_does_not_keep_the_process() {
 fn a_conversation_of_another_process_is_opened_again() {
     let model = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = model.local_addr().unwrap();
-    std::thread::spawn(move || {
-        let mut connections = Vec::new();
-        for connection in model.incoming() {
-            let connection = connection.unwrap();
-            answer_as_model(&connection);
-            connections.push(connection);
-        }
-    });
+    serve_as_model(model);
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("chat.db");
     let start = || start_program(Command::new(program()).env("CHAT_DB", &file), address);
@@ -167,6 +160,60 @@ fn a_conversation_of_another_process_is_opened_again() {
     assert!(late.contains(r#""type":"CONFLICT""#), "{late}");
     let again = say(&first);
     assert!(again.contains(SAID), "{again}");
+
+    for service in [&mut one, &mut other] {
+        service.kill().unwrap();
+        service.wait().unwrap();
+    }
+}
+
+/// Answers all further requests as the model.
+fn serve_as_model(model: TcpListener) {
+    std::thread::spawn(move || {
+        let mut connections = Vec::new();
+        for connection in model.incoming() {
+            let connection = connection.unwrap();
+            answer_as_model(&connection);
+            connections.push(connection);
+        }
+    });
+}
+
+/// Reads an answer to its end.
+fn whole(mut answer: BufReader<TcpStream>) -> String {
+    let mut text = String::new();
+    answer.read_to_string(&mut text).unwrap();
+    text
+}
+
+#[test]
+fn a_request_that_waits_finds_the_conversation_opened_again() {
+    let model = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = model.local_addr().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("chat.db");
+    let start = || start_program(Command::new(program()).env("CHAT_DB", &file), address);
+    let (mut one, first) = start();
+    let (mut other, second) = start();
+
+    let say = |service: &str| send(service, "POST /message", r#"{"text": "hello"}"#);
+    let replying = say(&first);
+    let (asked_first, _) = model.accept().unwrap();
+    let waiting = say(&first);
+    // Another process writes the conversation meanwhile.
+    let between = say(&second);
+    let (asked_second, _) = model.accept().unwrap();
+    answer_as_model(&asked_second);
+    let between = whole(between);
+    assert!(between.contains(SAID), "{between}");
+
+    serve_as_model(model);
+    answer_as_model(&asked_first);
+    let replied = whole(replying);
+    assert!(replied.contains(r#""type":"CONFLICT""#), "{replied}");
+    let waited = whole(waiting);
+    assert!(waited.contains(SAID), "{waited}");
+    assert!(!waited.contains("CONFLICT"), "{waited}");
 
     for service in [&mut one, &mut other] {
         service.kill().unwrap();
