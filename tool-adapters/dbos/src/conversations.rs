@@ -3,12 +3,9 @@
 use crate::DurableReply;
 use crate::durable_agent::{UserMessage, WORKFLOW, queue_of};
 use crate::retries::put_back;
-use crate::steps::WAITING;
 use dbos::sysdb::types::{WorkflowFilter, WorkflowStatus};
 use dbos::{Client, ClientConfig, Enqueue, EnqueueOptions, Error, SendOptions};
 use std::fmt;
-use std::time::Duration;
-use tool_adapters_models::engines::awaited_signal;
 use tool_core::session::Decision;
 
 /// The conversations of a [`DurableAgent`](crate::DurableAgent), from any process: it sends messages and decisions, and waits
@@ -122,11 +119,7 @@ impl Conversations {
                         .to_owned(),
             });
         };
-        let waiting = self
-            .client
-            .get_event::<String>(&workflow, WAITING, Duration::ZERO)
-            .await?;
-        let topic = awaited_signal(decision, waiting.as_deref().unwrap_or_default());
+        let topic = Decision::signal_name(decision.token());
         let value = serde_json::to_string(decision).map_err(|error| Error::InvalidArgument {
             operation: "decide".into(),
             detail: error.to_string(),

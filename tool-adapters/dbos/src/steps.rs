@@ -13,9 +13,6 @@ use tool_adapters_models::engines::RunningSteps;
 use tool_core::ToolError;
 use tool_core::session::DurableSteps;
 
-/// The event of a workflow that names the signal for which it waits. Signals that come earlier are kept for it.
-pub(crate) const WAITING: &str = "waiting";
-
 /// Runs a function with the steps of a workflow. Call it in a workflow, on the task on which DBOS runs the workflow.
 ///
 /// If a step fails, nothing is recorded. The other steps that are running end first, and then the workflow is put back on its
@@ -238,9 +235,6 @@ impl DurableSteps for DbosSteps {
     ) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
         Box::pin(async move {
             self.check_task()?;
-            // So that a decision finds it.
-            let said = dbos::set_event(WAITING, &name).await;
-            self.answer(said).await?;
             let came = dbos::recv(Some(name), time).await;
             self.answer(came).await
         })

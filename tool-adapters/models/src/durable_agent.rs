@@ -6,18 +6,22 @@ use crate::open_agent_error::OpenAgentError;
 use crate::opened_agent::{in_order_of_calls, load_complete};
 use crate::recording_steps::RecordingSteps;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tool_core::call::{Confirmation, ErrorKind};
 use tool_core::session::{
     ConversationKey, Decision, DurableSteps, DynHistoryStore, History, HistoryStoreError, Message,
-    Model, NOTE, Reply, ReplyFinish, SessionBuilder, record,
+    Model, NOTE, Reply, ReplyFinish, SessionBuilder, decision_note, record,
 };
 use tool_core::time::whole_milliseconds;
-use tool_core::{ToolError, ToolResponse};
+use tool_core::{Session, ToolCall, ToolError, ToolResponse};
 
 /// The longest time that a signal is waited for.
 const MAX_WAIT: Duration = Duration::from_secs(366 * 24 * 3_600);
+
+/// The time before the end of an approval at which the wait for a decision ends, so that the call can still be denied then.
+const END_BEFORE: Duration = Duration::from_secs(5);
 
 /// The time by which the clocks of two processes may differ.
 const CLOCK_DIFFERENCE: Duration = Duration::from_secs(60);
@@ -159,10 +163,13 @@ impl<M: Model> AgentLoop<M> {
     /// go on, until no call waits. Returns the last reply.
     ///
     /// Each decision comes as the signal [`Decision::signal_name`], whose value is the JSON of a [`Decision`]. It may come after
-    /// days and to another process. If none comes until the approval expires, or if the call's session was idle for longer than
-    /// the policy's [`idle_timeout`](tool_core::Policy::idle_timeout), the model learns that the call did not run.
-    /// If a decision has invalid arguments, or is one on another call, the call waits on for the next signal, whose name ends
-    /// with `-2`, then `-3` and so on.
+    /// days and to another process. If none comes until a few seconds before the approval expires, the call is denied, and the
+    /// model learns that it did not run. If the call waits no more then, since another program has decided on it without a signal or
+    /// its session was idle for longer than the policy's [`idle_timeout`](tool_core::Policy::idle_timeout), the model learns what
+    /// the journal knows of it. If an approved call makes others that need an approval, these are waited for, too.
+    ///
+    /// If a decision has invalid arguments or is one on another call, or if the approved call is refused before it runs, the call
+    /// waits on for the next signal of the same name.
     ///
     /// If the engine cannot wait, for example because the conversation was cancelled, the reply comes back with the engine's
     /// error, and its calls wait on.
@@ -173,39 +180,48 @@ impl<M: Model> AgentLoop<M> {
             return reply;
         };
         loop {
-            let waiting = reply.confirmations().cloned().collect::<Vec<_>>();
+            let mut waiting = reply
+                .responses
+                .iter()
+                .flat_map(awaited_calls)
+                .collect::<VecDeque<_>>();
             if waiting.is_empty() {
                 return reply;
             }
-            for confirmation in &waiting {
-                if let Err(error) = self.wait_for_decision(&*steps.0, confirmation).await {
-                    reply.finish = ReplyFinish::Failed;
-                    reply.error = Some(error.into());
-                    return reply;
+            while let Some(call) = waiting.pop_front() {
+                match self.wait_for_decision(&*steps.0, &call).await {
+                    Ok(None) => {}
+                    Ok(Some(response)) => {
+                        waiting.extend(awaited_calls(&response));
+                        reply.responses.push(response);
+                    }
+                    Err(error) => {
+                        reply.finish = ReplyFinish::Failed;
+                        reply.error = Some(error.into());
+                        return reply;
+                    }
                 }
             }
             reply = self.resume().await;
         }
     }
 
-    /// Waits for a decision on a call, and carries it out. Fails if the engine does.
+    /// Waits for a decision on a call, and carries it out. Returns its response, unless the call waits no more. Fails if the
+    /// engine does.
     async fn wait_for_decision(
         &mut self,
         steps: &dyn DurableSteps,
-        confirmation: &Confirmation,
-    ) -> Result<(), ToolError> {
+        call: &AwaitedCall,
+    ) -> Result<Option<ToolResponse>, ToolError> {
+        let confirmation = &call.confirmation;
         let name = Decision::signal_name(&confirmation.token);
-        let mut signals = 0;
         loop {
-            signals += 1;
-            let name = match signals {
-                1 => name.clone(),
-                further => format!("{name}-{further}"),
-            };
             let time = time_left(confirmation, steps.now().await?);
             let Some(value) = steps.signal(&name, time).await? else {
-                self.give_up_waiting(expiry_note(confirmation)).await;
-                return Ok(());
+                let session = self.session().clone();
+                let note = record(steps, "no decision", call.end(&session)).await?;
+                self.give_up_waiting(note).await;
+                return Ok(None);
             };
             let decision = serde_json::from_str::<Decision>(&value).ok();
             let Some(decision) = decision.filter(|found| found.token() == confirmation.token)
@@ -214,11 +230,11 @@ impl<M: Model> AgentLoop<M> {
             };
             let response = self.decide(&decision).await;
             match CallAfterDecision::of(&response) {
-                CallAfterDecision::Decided => return Ok(()),
+                CallAfterDecision::Decided => return Ok(Some(response)),
                 CallAfterDecision::WaitsOn => {}
                 CallAfterDecision::Gone => {
                     self.give_up_waiting(gone_note(confirmation)).await;
-                    return Ok(());
+                    return Ok(None);
                 }
             }
         }
@@ -230,6 +246,62 @@ impl<M: Model> AgentLoop<M> {
         if !self.session().was_ended() {
             self.open_again().await;
         }
+    }
+}
+
+/// A call that waits for a decision.
+struct AwaitedCall {
+    confirmation: Confirmation,
+    /// The id of the call. Empty if a tool has made it.
+    call_id: String,
+}
+
+/// Returns the calls that a response waits for.
+fn awaited_calls(response: &ToolResponse) -> Vec<AwaitedCall> {
+    let meta = response.meta();
+    let mut awaited = Vec::new();
+    if let Some(confirmation) = meta.confirmation() {
+        awaited.push(AwaitedCall {
+            confirmation: confirmation.clone(),
+            call_id: meta.call_id().unwrap_or_default().to_owned(),
+        });
+    }
+    for confirmation in meta.nested_confirmations() {
+        awaited.push(AwaitedCall {
+            confirmation: confirmation.clone(),
+            call_id: String::new(),
+        });
+    }
+    awaited
+}
+
+impl AwaitedCall {
+    /// Denies the call, as no decision has come in time. Returns the note for the model, also about a call that waits no more.
+    async fn end(&self, session: &Session) -> Result<String, ToolError> {
+        let denied = session.deny_undecided(&self.confirmation.token).await;
+        match denied.error() {
+            Some(error) if error.kind == ErrorKind::Denied => Ok(expiry_note(&self.confirmation)),
+            Some(error) if error.kind == ErrorKind::Transient => {
+                Err(ToolError::transient(error.message.clone()))
+            }
+            _ => self.end_elsewhere(session).await,
+        }
+    }
+
+    /// Returns the note about a call that another program has decided on, or that has expired.
+    async fn end_elsewhere(&self, session: &Session) -> Result<String, ToolError> {
+        let call = ToolCall::new(&self.call_id, &self.confirmation.tool, "");
+        let answered = session.answer_lost(&call).await;
+        // It may still be running.
+        let response = answered.map_err(|error| ToolError::transient(error.message()))?;
+
+        let kind = response.error().map(|error| error.kind);
+        let mark = session.decision_mark(&self.confirmation.token);
+        let note = match mark {
+            Some(mark) if kind != Some(ErrorKind::Unknown) => decision_note(&response, true, &mark),
+            _ => None,
+        };
+        Ok(note.unwrap_or_else(|| lost_note(&self.confirmation)))
     }
 }
 
@@ -258,13 +330,23 @@ impl CallAfterDecision {
 fn time_left(confirmation: &Confirmation, now: SystemTime) -> Duration {
     let expires = confirmation.expiry();
     let left = expires.and_then(|expires| expires.duration_since(now).ok());
-    left.unwrap_or_default().min(MAX_WAIT)
+    let left = left.unwrap_or_default();
+    let margin = END_BEFORE.min(left / 10);
+    (left - margin).min(MAX_WAIT)
 }
 
 fn expiry_note(confirmation: &Confirmation) -> String {
     let tool = confirmation.tool.escape_debug();
     format!(
         "{NOTE} The call of `{tool}` that waited for a person was not run: no decision has come in time."
+    )
+}
+
+fn lost_note(confirmation: &Confirmation) -> String {
+    let tool = confirmation.tool.escape_debug();
+    format!(
+        "{NOTE} The call of `{tool}` does not wait for a person any more, and no decision on it has come here. It is unknown whether \
+         it has run: find out before you make it again."
     )
 }
 
@@ -279,17 +361,21 @@ fn gone_note(confirmation: &Confirmation) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::agent::InterruptHandle;
+    use crate::held_store::HeldStore;
+    use futures_util::StreamExt;
     use futures_util::future::BoxFuture;
     use parking_lot::Mutex;
     use serde_json::json;
+    use std::sync::OnceLock;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::sync::watch;
     use tool_core::session::{
-        AnswerVerdict, GuardedAnswer, Guards, HistoryStore, Journal, JournalEntry, JournalError,
-        JournalStart, Keep, MemoryStore, PlainSteps, RecoveredCall,
+        AnswerVerdict, GuardedAnswer, Guards, HistoryStore, HookedCall, Journal, JournalEntry,
+        JournalError, JournalStart, Keep, MemoryStore, PlainSteps, RecoveredCall,
     };
     use tool_core::testing::ScriptedModel;
-    use tool_core::{Mode, Policy, Runtime, ToolCall, ToolContext, tool};
+    use tool_core::{Mode, Policy, RunContext, Runtime, ToolContext, tool};
 
     const ID: &str = "chat-42";
 
@@ -303,6 +389,14 @@ mod tests {
     #[tool(category = "action", confirm)]
     fn cancel(number: u32) -> u32 {
         number
+    }
+
+    /// Close the restaurant.
+    #[tool(category = "action", confirm)]
+    async fn close(ctx: &RunContext) -> &'static str {
+        let arguments = json!({"number": 12});
+        let _ = ctx.call("cancel", arguments.to_string()).await;
+        "closed"
     }
 
     /// Book a table.
@@ -424,6 +518,8 @@ mod tests {
         policy: Option<Policy>,
         /// The calls that earlier processes have recorded.
         journal: Vec<RecoveredCall>,
+        /// The errors with which a hook refuses the next approved calls.
+        refusals: Arc<Mutex<Vec<ToolError>>>,
     }
 
     impl Host {
@@ -440,11 +536,17 @@ mod tests {
             let tools = ToolContext::builder()
                 .with(find_table)
                 .with(cancel)
+                .with(close)
                 .with(book);
+            let refusals = Arc::clone(&self.refusals);
             let mut runtime = Runtime::builder(tools.build().expect("builds"))
                 .policy(self.policy.clone().unwrap_or_else(Policy::text))
                 .store(Arc::clone(&self.store))
                 .guards(self.guards.clone())
+                .before(async move |_: HookedCall<'_>| {
+                    let refusal = refusals.lock().pop();
+                    refusal.map_or(Ok(()), Err)
+                })
                 .signing_key([7; 32]);
             if !self.journal.is_empty() {
                 runtime = runtime.journal(EarlierCalls(self.journal.clone()));
@@ -732,7 +834,7 @@ mod tests {
         let (mut agent, reply) = waiting_in(&host_with_short_sessions(), &steps).await;
         tokio::time::advance(Duration::from_secs(7_200)).await;
         let token = reply.confirmations().next().expect("waits").token.clone();
-        send(&steps, "", &Decision::approve(token));
+        send(&steps, &Decision::approve(token));
         let reply = agent.decided(reply).await;
         assert_eq!(reply.text.as_deref(), Some("I see."), "{reply:?}");
         let note = last_note(&agent);
@@ -763,8 +865,8 @@ mod tests {
         (agent, reply)
     }
 
-    fn send(steps: &PlainSteps, suffix: &str, decision: &Decision) {
-        let name = Decision::signal_name(decision.token()) + suffix;
+    fn send(steps: &PlainSteps, decision: &Decision) {
+        let name = Decision::signal_name(decision.token());
         let text = serde_json::to_string(decision).expect("JSON");
         steps.send(name, text);
     }
@@ -779,14 +881,14 @@ mod tests {
 
     // M35
     #[tokio::test]
-    async fn an_invalid_decision_lets_the_call_wait_on() {
+    async fn a_decision_behind_an_invalid_one_is_read() {
         let steps = Arc::new(PlainSteps::new());
         let (mut agent, reply) = waiting(&steps).await;
         let token = reply.confirmations().next().expect("waits").token.clone();
         let invalid = Decision::approve(&token).with_arguments(json!({"number": "many"}));
-        send(&steps, "", &invalid);
+        send(&steps, &invalid);
         let valid = Decision::approve(&token).with_arguments(json!({"number": 13}));
-        send(&steps, "-2", &valid);
+        send(&steps, &valid);
         let reply = agent.decided(reply).await;
         assert_eq!(reply.text.as_deref(), Some("I see."));
         assert!(last_note(&agent).contains("13"), "{}", last_note(&agent));
@@ -798,7 +900,7 @@ mod tests {
         let steps = Arc::new(PlainSteps::new());
         let (mut agent, reply) = waiting(&steps).await;
         let token = reply.confirmations().next().expect("waits").token.clone();
-        send(&steps, "", &Decision::deny(token));
+        send(&steps, &Decision::deny(token));
         let _ = agent.decided(reply).await;
         let note = last_note(&agent);
         assert!(
@@ -816,6 +918,161 @@ mod tests {
         assert_eq!(reply.text.as_deref(), Some("I see."));
         let note = last_note(&agent);
         assert!(note.ends_with("no decision has come in time."), "{note}");
+    }
+
+    // M35
+    #[tokio::test(start_paused = true)]
+    async fn a_call_that_was_approved_elsewhere_is_not_denied() {
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting(&steps).await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        assert!(agent.session().approve(&token).await.is_ok());
+        let _ = agent.decided(reply).await;
+        let note = last_note(&agent);
+        assert!(note.contains("unknown whether it has run"), "{note}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn an_approval_within_an_approved_call_is_waited_for() {
+        let steps = Arc::new(PlainSteps::new());
+        let script = ScriptedModel::new()
+            .calls([ToolCall::new("c1", "close", "{}")])
+            .says("Shall I?")
+            .says("I see.");
+        let host = Host::default();
+        let runtime = host.runtime();
+        let mut agent = host.open_in(runtime.clone(), steps.clone(), script).await;
+        let reply = agent.prompt("Close").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        send(&steps, &Decision::approve(&token));
+        let deciding = async {
+            let nested = loop {
+                let page = runtime.pending_approvals("user:7", None, 1).await;
+                let waiting = page.expect("a page").calls.pop();
+                match waiting {
+                    Some(waiting) if waiting.token != token => break waiting.token,
+                    _ => tokio::task::yield_now().await,
+                }
+            };
+            send(&steps, &Decision::approve(nested));
+        };
+        let (reply, ()) = tokio::join!(agent.decided(reply), deciding);
+        assert_eq!(reply.text.as_deref(), Some("I see."));
+        let note = last_note(&agent);
+        assert!(note.contains("`cancel`") && note.ends_with("12"), "{note}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn a_passing_refusal_leaves_an_approval_to_the_next_run() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let run = engine.run(None);
+        let script = ScriptedModel::new().calls([cancelling()]).says("Shall I?");
+        let mut agent = host.open(run.clone(), script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        host.refusals.lock().push(ToolError::transient("too busy"));
+        run.until_it_stops(agent.approve(&token)).await;
+
+        let mut agent = host.open(engine.run(None), ScriptedModel::new()).await;
+        let _ = agent.prompt("Cancel 12").await;
+        let response = agent.approve(&token).await;
+        assert_eq!(response.data_json(), Some("12"), "{response}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn an_approved_call_that_is_refused_waits_on() {
+        let host = Host::default();
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting_in(&host, &steps).await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        host.refusals.lock().push(ToolError::auth("not now"));
+        send(&steps, &Decision::approve(&token));
+        send(&steps, &Decision::approve(&token));
+        let _ = agent.decided(reply).await;
+        let note = last_note(&agent);
+        assert!(note.ends_with("12"), "{note}");
+    }
+
+    // M35
+    #[tokio::test(start_paused = true)]
+    async fn results_are_stored_in_the_order_of_their_steps() {
+        let sessions = HeldStore::default();
+        sessions.slow(true);
+        let tools = ToolContext::builder().with(find_table).with(cancel).build();
+        let runtime = Runtime::builder(tools.expect("builds"))
+            .store(sessions)
+            .build();
+        let runtime = runtime.expect("builds");
+        let host = Host::default();
+        let steps = Arc::new(PlainSteps::new());
+        let script = ScriptedModel::new()
+            .calls([cancelling(), finding("c2")])
+            .says("Shall I?");
+        let mut agent = host.open_in(runtime, steps, script).await;
+        let _ = agent.stream("Cancel 12").collect::<Vec<_>>().await;
+
+        let mut results = Vec::new();
+        for message in host.stored().await {
+            if let Message::Result { call_id, .. } = message {
+                results.push(call_id);
+            }
+        }
+        assert_eq!(results, ["c1", "c2"]);
+    }
+
+    /// A journal of a process that begins to end while a call begins.
+    struct EndingJournal(Arc<OnceLock<Runtime>>);
+
+    impl Journal for EndingJournal {
+        async fn started(&self, _: &JournalEntry) -> Result<JournalStart, JournalError> {
+            let runtime = self.0.get().expect("it was built").clone();
+            runtime.drain(Duration::ZERO).await;
+            Ok(JournalStart::Recorded)
+        }
+
+        async fn finished(&self, _: &str, _: &str, _: &str) -> Result<(), JournalError> {
+            Ok(())
+        }
+
+        async fn recover(&self, _: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+            Ok(Vec::new())
+        }
+
+        async fn forget(&self, _: &str) -> Result<(), JournalError> {
+            Ok(())
+        }
+    }
+
+    // M35
+    #[tokio::test]
+    async fn a_call_that_meets_the_end_of_its_process_is_left() {
+        let ending = Arc::new(OnceLock::new());
+        let tools = ToolContext::builder().with(book).build().expect("builds");
+        let runtime = Runtime::builder(tools)
+            .journal(EndingJournal(Arc::clone(&ending)))
+            .build()
+            .expect("builds");
+        assert!(ending.set(runtime.clone()).is_ok());
+        let session = runtime.session(ID, Mode::Text).await.expect("opens");
+        let run = Engine::default().run(None);
+        let calling = Box::pin(session.call_in_step(&*run, booking()));
+        run.until_it_stops(calling).await;
+    }
+
+    // M35
+    #[tokio::test]
+    async fn an_interruption_that_is_not_recorded_changes_nothing() {
+        let steps = Arc::new(InterruptedSteps::default());
+        let script = ScriptedModel::new().says("Hello");
+        let mut agent = Host::default().open(steps.clone(), script).await;
+        *steps.handle.lock() = Some(agent.interrupt_handle());
+        let reply = agent.prompt("Hi").await;
+        assert_eq!(reply.finish, ReplyFinish::Complete);
+        assert!(!reply.interrupted);
     }
 
     // M35

@@ -2,7 +2,7 @@
 //! steps.
 //!
 //! You need this module for an engine that has no package. Implement [`DurableSteps`], run a [`DurableFunction`] with it, and
-//! send decisions by the name that [`awaited_signal`] returns.
+//! send decisions as signals with the name of [`Decision::signal_name`](tool_core::session::Decision::signal_name).
 
 use crate::agent::{AgentLoop, OpenAgentError};
 use futures_util::future::BoxFuture;
@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tool_core::call::ErrorBody;
-use tool_core::session::{Decision, DurableSteps, Model, Reply, ReplyFinish};
+use tool_core::session::{DurableSteps, Model, Reply, ReplyFinish};
 
 /// The function that an engine runs for a message: it opens the conversation, answers the message, and waits for persons where
 /// calls need approval.
@@ -123,18 +123,6 @@ impl From<Reply> for DurableReply {
     }
 }
 
-/// Returns the name of the signal that takes a decision to its call. `waiting` is the signal for which the function waits.
-///
-/// A call that waits on after a wrong decision waits for a further signal. The other calls of a step wait for their first.
-pub fn awaited_signal(decision: &Decision, waiting: &str) -> String {
-    let name = Decision::signal_name(decision.token());
-    if waiting.starts_with(&name) {
-        waiting.to_owned()
-    } else {
-        name
-    }
-}
-
 /// The number of steps that run now, so that a function which is given up ends its steps first.
 #[derive(Debug)]
 pub struct RunningSteps(watch::Sender<usize>);
@@ -172,17 +160,6 @@ impl Drop for RunningStep<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_decision_goes_to_the_further_signal_of_its_call() {
-        let decision = Decision::approve("token-1");
-        let name = Decision::signal_name("token-1");
-        let further = format!("{name}-2");
-        assert_eq!(awaited_signal(&decision, &further), further);
-        assert_eq!(awaited_signal(&decision, ""), name);
-        let of_another = Decision::signal_name("token-2");
-        assert_eq!(awaited_signal(&decision, &of_another), name);
-    }
 
     #[tokio::test]
     async fn steps_have_ended_once_each_is_dropped() {

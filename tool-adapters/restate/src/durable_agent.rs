@@ -1,14 +1,14 @@
 //! A conversation as a virtual object.
 
 use crate::earlier_runs::EarlierRuns;
-use crate::steps::{WAITING, WaitingSignal, with_steps};
+use crate::steps::{RUNNING, RunningFunction, with_steps};
 use restate_sdk::prelude::{
     ContextClient, ContextReadState, HandlerError, HandlerResult, Json, ObjectContext,
     SharedObjectContext, TerminalError,
 };
 use std::sync::Arc;
 use tool_adapters_models::agent::{AgentLoop, OpenAgentError};
-use tool_adapters_models::engines::{DurableFunction, DurableReply, awaited_signal};
+use tool_adapters_models::engines::{DurableFunction, DurableReply};
 use tool_core::session::{Decision, DurableSteps, Model};
 
 /// The agent of conversations that Restate runs: a virtual object whose key is the conversation, so that one message of a
@@ -99,15 +99,15 @@ impl DurableAgent {
         decision: Json<Decision>,
     ) -> HandlerResult<()> {
         let Json(decision) = decision;
-        let waiting = ctx.get::<Json<WaitingSignal>>(WAITING).await?;
-        let Some(Json(waiting)) = waiting else {
+        let running = ctx.get::<Json<RunningFunction>>(RUNNING).await?;
+        let Some(Json(running)) = running else {
             let message =
                 "this conversation answers no message, so no call of it waits for a decision";
             return Err(TerminalError::new_with_code(404, message).into());
         };
-        let name = awaited_signal(&decision, &waiting.signal);
+        let name = Decision::signal_name(decision.token());
         let value = serde_json::to_string(&decision).map_err(HandlerError::from)?;
-        ctx.invocation_handle(waiting.invocation)
+        ctx.invocation_handle(running.invocation)
             .signal(&name)
             .resolve(value);
         Ok(())

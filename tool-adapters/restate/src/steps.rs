@@ -19,14 +19,13 @@ use tokio::task::JoinError;
 use tool_core::ToolError;
 use tool_core::session::DurableSteps;
 
-/// The key of the object's state that says which function runs, and for what it waits.
-pub(crate) const WAITING: &str = "waiting";
+/// The key of the object's state that says which function runs.
+pub(crate) const RUNNING: &str = "running";
 
-/// The function that runs, and the signal for which it waits. Signals that come earlier are kept for it.
+/// The function that runs. Signals that come before it waits for them are kept for it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct WaitingSignal {
+pub(crate) struct RunningFunction {
     pub(crate) invocation: String,
-    pub(crate) signal: String,
 }
 
 /// Runs a function with the steps of a handler.
@@ -76,7 +75,7 @@ where
     R: Future<Output = Result<T, E>> + Send + 'static,
 {
     let invocation = ctx.invocation_id();
-    say_what_is_awaited(ctx, "");
+    say_what_runs(ctx);
     let run = earlier.begin(invocation).await;
     let (requests, mut received) = mpsc::unbounded_channel();
     let steps = Arc::new(RestateSteps {
@@ -97,7 +96,7 @@ where
     // that are not recorded.
     if is_over(&result) {
         earlier.end(invocation, &run);
-        ctx.clear(WAITING);
+        ctx.clear(RUNNING);
     }
     result
 }
@@ -125,13 +124,12 @@ fn is_terminal(error: &HandlerError) -> bool {
     shown.to_string().starts_with("Terminal error")
 }
 
-/// Says in the object's state which function runs and for which signal it waits, so that a decision finds it.
-fn say_what_is_awaited(ctx: &ObjectContext<'_>, signal: &str) {
-    let waiting = WaitingSignal {
+/// Says in the object's state which function runs, so that a decision finds it.
+fn say_what_runs(ctx: &ObjectContext<'_>) {
+    let running = RunningFunction {
         invocation: ctx.invocation_id().to_owned(),
-        signal: signal.to_owned(),
     };
-    ctx.set(WAITING, Json(waiting));
+    ctx.set(RUNNING, Json(running));
 }
 
 /// Runs a function until it has ended, or is given up.
@@ -191,7 +189,6 @@ async fn carry_out(ctx: &ObjectContext<'_>, request: Request) {
             let _ = recorded.send(result);
         }
         Request::Signal { name, time, value } => {
-            say_what_is_awaited(ctx, &name);
             let came = wait(ctx, &name, time).await;
             let _ = value.send(came.map_err(|error| cancelled(&error)));
         }

@@ -14,7 +14,7 @@ use crate::session::handoffs::Handoffs;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
 use crate::session::message::Message;
-use crate::session::message_log::{LoggedHistory, MessageLog};
+use crate::session::message_log::{LoggedHistory, MessageLog, beside_calls};
 use crate::session::model::{Model, ModelRequest, ToolChoice};
 use crate::session::model_span::ask;
 use crate::session::model_step::ModelStep;
@@ -952,11 +952,9 @@ impl<'a> OpenStep<'a> {
                     }
                     None => RecordedResponse::unrecorded(response.await),
                 };
-                let wanted = match events {
-                    Some(_) => wanted_approvals(session, &recorded.response).await,
-                    None => Vec::new(),
-                };
-                (*place, recorded, wanted)
+                // Nothing is awaited behind the step: an engine that runs the reply again gives the results in
+                // the same order.
+                (*place, recorded)
             });
         let mut running = running.collect::<FuturesUnordered<_>>();
         let mut ended = VecDeque::new();
@@ -965,19 +963,26 @@ impl<'a> OpenStep<'a> {
                 Some(next) => Some(next),
                 None => running.next().await,
             };
-            let Some((place, recorded, wanted)) = next else {
+            let Some((place, recorded)) = next else {
                 break;
             };
             *interrupted |= recorded.is_interrupted;
+            let waits = recorded.response.meta().confirmations().next().is_some();
+            let waiting = (waits && events.is_some()).then(|| recorded.response.clone());
             let had_handoff = self.next_agent.is_some();
             let response = self.take_handoff(place, recorded.response);
             self.answer(place, response);
             if !had_handoff {
                 self.log_handoff();
             }
-            if !wanted.is_empty() {
+            let mut wanted = Vec::new();
+            if let Some(waiting) = &waiting {
                 // A person who has a token, and a model that does not know that the call waits, would decide twice.
-                self.history.stored_beside(&mut running, &mut ended).await;
+                // An error ends the reply before the next step.
+                let stored = self.history.stored();
+                let _ = beside_calls(stored, &mut running, &mut ended).await;
+                let looked_up = wanted_approvals(session, waiting);
+                wanted = beside_calls(looked_up, &mut running, &mut ended).await;
             }
             if let Some(events) = events
                 && let Some(response) = &self.answers[place]

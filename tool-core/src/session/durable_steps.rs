@@ -6,10 +6,10 @@ use crate::session::inner::SessionInner;
 use crate::session::pipeline::durable_call::response_is_recorded;
 use crate::time::CallInstant;
 use futures_util::future::BoxFuture;
-use parking_lot::Mutex;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -63,7 +63,8 @@ pub trait DurableSteps: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<String, ToolError>>;
 
     /// Waits for the signal of this name, which another process sends, and returns its value. Returns `None` if it does not
-    /// come in time. A signal that is sent before it is waited for is not lost.
+    /// come in time. A signal that is sent before it is waited for is not lost: several of one name are kept, and each wait takes
+    /// the oldest. So a decision that corrects a wrong one is read after it.
     fn signal<'a>(
         &'a self,
         name: &'a str,
@@ -231,7 +232,7 @@ pub(crate) fn recorded_error(error: ErrorBody) -> ToolError {
 /// See [`DurableSteps`] for an example.
 #[derive(Debug, Default)]
 pub struct PlainSteps {
-    signals: Mutex<HashMap<String, watch::Sender<Option<String>>>>,
+    signals: watch::Sender<HashMap<String, VecDeque<String>>>,
 }
 
 impl PlainSteps {
@@ -240,16 +241,27 @@ impl PlainSteps {
         Self::default()
     }
 
-    /// Sends a signal, which is kept until it is waited for. A second one of the same name replaces the first.
+    /// Sends a signal, which is kept until it is waited for.
     pub fn send(&self, name: impl Into<String>, value: impl Into<String>) {
-        let mut signals = self.signals.lock();
-        let sender = signals.entry(name.into()).or_default();
-        sender.send_replace(Some(value.into()));
+        self.signals.send_modify(|signals| {
+            let waiting = signals.entry(name.into()).or_default();
+            waiting.push_back(value.into());
+        });
     }
 
-    fn receiver(&self, name: &str) -> watch::Receiver<Option<String>> {
-        let mut signals = self.signals.lock();
-        signals.entry(name.to_owned()).or_default().subscribe()
+    /// Takes the oldest signal of a name.
+    fn take(&self, name: &str) -> Option<String> {
+        let mut taken = None;
+        self.signals.send_if_modified(|signals| {
+            if let Entry::Occupied(mut waiting) = signals.entry(name.to_owned()) {
+                taken = waiting.get_mut().pop_front();
+                if waiting.get().is_empty() {
+                    waiting.remove();
+                }
+            }
+            false
+        });
+        taken
     }
 }
 
@@ -268,16 +280,17 @@ impl DurableSteps for PlainSteps {
         time: Duration,
     ) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
         Box::pin(async move {
-            let mut receiver = self.receiver(name);
-            let came = timeout(time, receiver.wait_for(Option::is_some)).await;
-            // The value is borrowed, which would block its sender.
-            let is_late = came.is_err();
-            drop(came);
-            if is_late {
-                return Ok(None);
-            }
-            let sender = self.signals.lock().remove(name);
-            Ok(sender.and_then(|sender| sender.send_replace(None)))
+            let mut sent = self.signals.subscribe();
+            let waiting = async {
+                loop {
+                    if let Some(value) = self.take(name) {
+                        return value;
+                    }
+                    // It fails if the sender is gone, which is borrowed here.
+                    let _ = sent.changed().await;
+                }
+            };
+            Ok(timeout(time, waiting).await.ok())
         })
     }
 

@@ -154,6 +154,9 @@ impl Session {
 
     /// Carries out a person's decision in two steps of an engine. The first finds the call, so that the second, if it runs
     /// again, knows which call an earlier process may have made.
+    ///
+    /// If an approved call is refused before its approval is used up, it waits on: the engine tries it again if the refusal may
+    /// pass, and otherwise the response names no tool.
     pub async fn decide_in_step(
         &self,
         steps: &(impl DurableSteps + ?Sized),
@@ -173,9 +176,16 @@ impl Session {
         let waiting = record(steps, "decision", finding).await.ok().flatten();
         let call = waiting.clone().unwrap_or_else(|| ToolCall::new("", "", ""));
         let deciding = async {
-            let response = self.decide(decision, events).await;
+            let mut response = self.decide(decision, events).await;
             if let Some(error) = not_taken_yet(&response) {
                 return Err(error);
+            }
+            if self.waits_on(decision, &response).await {
+                if let Some(error) = refused_for_now(&response) {
+                    return Err(error);
+                }
+                // The call still waits, so this is not its response.
+                response.meta.tool = "".into();
             }
             let is_gone = response.meta().tool().is_empty()
                 && response
@@ -193,6 +203,14 @@ impl Session {
         record_response(&self.0, steps, &call, deciding)
             .await
             .response
+    }
+
+    /// Returns true if an approved call was refused before its approval was used up.
+    async fn waits_on(&self, decision: &Decision, response: &ToolResponse) -> bool {
+        let is_of_call = decision.is_approval() && !response.meta().tool().is_empty();
+        let kind = response.error().map(|error| error.kind);
+        let is_refusal = kind.is_some_and(|kind| kind != ErrorKind::NotFound);
+        is_of_call && is_refusal && self.pending_call(decision.token()).await.is_ok()
     }
 
     /// Answers a call with an error instead of making it. Use it in a loop of your own for a call
@@ -1122,6 +1140,12 @@ impl Session {
         let shared = self.0.used_shared();
         shared.is_some_and(|shared| shared.playout.is_playing())
     }
+}
+
+/// Returns the error of an approved call that did not run, and that may run later.
+fn refused_for_now(response: &ToolResponse) -> Option<ToolError> {
+    let error = response.error().filter(|error| error.retryable)?;
+    Some(ToolError::transient(error.message.clone()))
 }
 
 /// Returns the error of a decision that cannot be taken at the moment: the call waits on, and an engine tries it again.

@@ -153,28 +153,23 @@ impl LoggedHistory<'_> {
         }
     }
 
-    /// Waits until the log has stored all messages, or has failed to, and polls calls meanwhile. Those that have ended are
-    /// added to `ended`.
-    pub(crate) async fn stored_beside<S: Stream + Unpin>(
-        &mut self,
-        calls: &mut S,
-        ended: &mut VecDeque<S::Item>,
-    ) {
-        let mut stored = pin!(self.stored());
-        loop {
-            match select(stored.as_mut(), calls.next()).await {
-                Either::Left(_) => return,
-                Either::Right((Some(call), _)) => ended.push_back(call),
-                Either::Right((None, _)) => {
-                    // An error ends the reply before the next step.
-                    let _ = stored.await;
-                    return;
-                }
-            }
-        }
-    }
-
     pub(crate) fn reborrow(&mut self) -> LoggedHistory<'_> {
         LoggedHistory::new(self.history, self.log.as_deref_mut())
+    }
+}
+
+/// Waits for work, and polls calls meanwhile. Those that have ended are added to `ended`.
+pub(crate) async fn beside_calls<T, S: Stream + Unpin>(
+    work: impl Future<Output = T>,
+    calls: &mut S,
+    ended: &mut VecDeque<S::Item>,
+) -> T {
+    let mut work = pin!(work);
+    loop {
+        match select(work.as_mut(), calls.next()).await {
+            Either::Left((done, _)) => return done,
+            Either::Right((Some(call), _)) => ended.push_back(call),
+            Either::Right((None, _)) => return work.await,
+        }
     }
 }

@@ -73,7 +73,7 @@ impl Refusing {
     async fn message(&self, ctx: ObjectContext<'_>, text: String) -> HandlerResult<String> {
         if text == "state" {
             return Ok(ctx
-                .get::<Json<serde_json::Value>>("waiting")
+                .get::<Json<serde_json::Value>>("running")
                 .await?
                 .is_some()
                 .to_string());

@@ -32,9 +32,7 @@ pub(crate) async fn make_in_step(
     call: &ToolCall,
     response: impl Future<Output = ToolResponse>,
 ) -> Result<ToolResponse, ToolError> {
-    if session.runtime.drain.is_on() && session.refuses_calls(call.depth()) {
-        return Err(process_ending("the call"));
-    }
+    check_not_ending(session, call)?;
     let journal = session.runtime.journal.as_ref();
     let found = session.tools.find(call.name());
     let (Some(journal), Some((_, tool))) = (journal, found) else {
@@ -51,17 +49,30 @@ pub(crate) async fn make_in_step(
     }
     let entry = begin(session, &**journal, tool, call).await?;
     let response = match begun_earlier(session, tool, call) {
-        Some(earlier) => earlier,
-        None => response.await,
+        Some(earlier) => Ok(earlier),
+        // The drain may have begun since then.
+        None => match check_not_ending(session, call) {
+            Ok(()) => Ok(response.await),
+            Err(error) => Err(error),
+        },
     };
     let ended = journal.finished(&entry.session, &entry.call_id, "{}");
     if let Err(error) = ended.await {
         tracing::error!(%error, "failed to record the end of a step in the journal");
     }
+    let response = response?;
     if response.runs_elsewhere() {
         return Err(running_elsewhere(call));
     }
     Ok(response)
+}
+
+/// Fails if the process is about to end, so that the call may not begin in it.
+fn check_not_ending(session: &SessionInner, call: &ToolCall) -> Result<(), ToolError> {
+    if session.runtime.drain.is_on() && session.refuses_calls(call.depth()) {
+        return Err(process_ending("the call"));
+    }
+    Ok(())
 }
 
 /// Records that this process runs the step.
