@@ -410,11 +410,12 @@ mod tests {
     // M12
     #[tokio::test]
     async fn a_dropped_decision_is_told_after_another_one() {
-        let is_running = Arc::new(AtomicBool::new(true));
+        let is_running = Arc::new(AtomicBool::new(false));
         let journal = SlowJournal(Arc::clone(&is_running));
         let session = session_in(|runtime| runtime.journal(journal)).await;
         let mut agent = AgentLoop::new(session, ships_and_cancels());
         let other = drop_a_decision(&mut agent).await;
+        is_running.store(true, Ordering::SeqCst);
         assert!(agent.deny(&other).await.error().is_some());
         assert_eq!(unknown_outcomes(&agent), 0, "it still runs");
 

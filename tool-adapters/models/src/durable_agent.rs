@@ -1063,6 +1063,40 @@ mod tests {
         run.until_it_stops(calling).await;
     }
 
+    /// Steps during whose last one the conversation is interrupted.
+    #[derive(Default)]
+    struct InterruptedSteps {
+        plain: PlainSteps,
+        handle: Mutex<Option<InterruptHandle>>,
+    }
+
+    impl DurableSteps for InterruptedSteps {
+        fn step<'a>(
+            &'a self,
+            name: &'a str,
+            work: BoxFuture<'a, Result<String, ToolError>>,
+        ) -> BoxFuture<'a, Result<String, ToolError>> {
+            if name == "stored"
+                && let Some(handle) = &*self.handle.lock()
+            {
+                handle.interrupt();
+            }
+            self.plain.step(name, work)
+        }
+
+        fn signal<'a>(
+            &'a self,
+            name: &'a str,
+            time: Duration,
+        ) -> BoxFuture<'a, Result<Option<String>, ToolError>> {
+            self.plain.signal(name, time)
+        }
+
+        fn sleep(&self, time: Duration) -> BoxFuture<'_, Result<(), ToolError>> {
+            self.plain.sleep(time)
+        }
+    }
+
     // M35
     #[tokio::test]
     async fn an_interruption_that_is_not_recorded_changes_nothing() {

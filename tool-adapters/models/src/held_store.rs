@@ -110,13 +110,14 @@ impl SessionRecord for HeldRecord {
     }
 
     async fn pending(&self, id: &str) -> Result<Option<PendingCall>, StoreError> {
-        if self.faults.is_slow.load(Ordering::SeqCst) {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
         if self.faults.is_down.load(Ordering::SeqCst) {
             return Err(StoreError::new("on purpose"));
         }
-        self.inner.pending(id).await
+        let found = self.inner.pending(id).await?;
+        if found.is_some() && self.faults.is_slow.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(found)
     }
 
     async fn consume(&self, id: &str) -> Result<bool, StoreError> {
