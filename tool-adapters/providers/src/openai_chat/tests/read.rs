@@ -379,7 +379,7 @@ fn a_member_of_deltas_is_not_read_again_from_the_message() {
 fn a_member_that_cannot_be_read_is_an_error() {
     let streamed = stream(&[r#"{"content":"Hi","confidence":1e999}"#], "stop");
     let told = read(OpenAiChat, &streamed);
-    assert!(told.contains("error: expected JSON"), "{told}");
+    assert!(told.contains("expected JSON in the provider"), "{told}");
 }
 
 /// The sources of an answer, as a search finds them.
