@@ -96,8 +96,8 @@ async fn answer(State(server): State<Arc<TaskServer>>, request: Request) -> Resp
     }
 }
 
-/// Calls the tool of a server.
-async fn call(server: &Arc<TaskServer>) -> ToolResponse {
+/// Returns the tool of a server.
+async fn import(server: &Arc<TaskServer>) -> ToolContext {
     let app = axum::Router::new()
         .fallback(answer)
         .with_state(Arc::clone(server));
@@ -110,7 +110,10 @@ async fn call(server: &Arc<TaskServer>) -> ToolResponse {
         .timeout(Duration::from_secs(1_000_000));
     let imported = client.connect().await.expect("an import");
     let tools = ToolContext::builder().with(imported).build();
-    let tools = tools.expect("tools");
+    tools.expect("tools")
+}
+
+async fn call(tools: &ToolContext) -> ToolResponse {
     tools.call("work", "{}", &RunContext::detached()).await
 }
 
@@ -122,7 +125,8 @@ async fn a_task_goes_on_after_failed_requests_for_it() {
         let faults = [("tasks/get", (status, 2)), ("tasks/result", (status, 1))];
         server.faults.lock().expect("no panic").extend(faults);
 
-        let response = call(&server).await;
+        let tools = import(&server).await;
+        let response = call(&tools).await;
         assert!(response.is_ok(), "{status}: {response:?}");
         let cancelled = server.cancelled.load(Ordering::SeqCst);
         assert_eq!(cancelled, 0, "{status}");
@@ -135,11 +139,14 @@ async fn a_task_that_cannot_be_requested_is_cancelled() {
     let faults = [("tasks/get", (StatusCode::TOO_MANY_REQUESTS, usize::MAX))];
     server.faults.lock().expect("no panic").extend(faults);
 
-    let response = call(&server).await;
+    // The task is cancelled over the connection of its tools.
+    let tools = import(&server).await;
+    let response = call(&tools).await;
     let kind = response.error().map(|error| error.kind);
     assert_eq!(kind, Some(ErrorKind::Unknown), "{response:?}");
     assert_eq!(server.calls.load(Ordering::SeqCst), 1);
     until(async || server.cancelled.load(Ordering::SeqCst) == 1).await;
+    drop(tools);
 }
 
 // G5
@@ -149,7 +156,7 @@ async fn a_task_outlives_any_number_of_sessions() {
         short_sessions: 8,
         ..TaskServer::default()
     });
-    let response = call(&server).await;
+    let response = call(&import(&server).await).await;
     assert!(response.is_ok(), "{response:?}");
     assert_eq!(server.sessions.load(Ordering::SeqCst), 9);
     assert_eq!(server.calls.load(Ordering::SeqCst), 1);
@@ -162,7 +169,7 @@ async fn a_task_that_is_refused_for_its_key_did_not_begin() {
     let faults = [("tools/call", (StatusCode::UNAUTHORIZED, usize::MAX))];
     server.faults.lock().expect("no panic").extend(faults);
 
-    let response = call(&server).await;
+    let response = call(&import(&server).await).await;
     let kind = response.error().map(|error| error.kind);
     assert_eq!(kind, Some(ErrorKind::Permanent), "{response:?}");
 }
