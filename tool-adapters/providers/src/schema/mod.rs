@@ -15,6 +15,7 @@ pub(crate) mod containers;
 pub mod document;
 pub(crate) mod facts;
 pub(crate) mod grammar;
+pub(crate) mod graph;
 pub(crate) mod matcher;
 pub(crate) mod node;
 pub(crate) mod projector;

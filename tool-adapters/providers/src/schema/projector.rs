@@ -30,8 +30,6 @@ pub(crate) struct Projector<'a> {
     pub(crate) nodes: usize,
     /// The maximum number of schemas. Counted when first needed.
     budget: Option<usize>,
-    /// True if a schema was weakened: an inverting keyword around it would then accept less.
-    pub(crate) inexact: bool,
 }
 
 impl<'a> Projector<'a> {
@@ -45,7 +43,6 @@ impl<'a> Projector<'a> {
             depth: 0,
             nodes: 0,
             budget: None,
-            inexact: false,
         }
     }
 
@@ -73,7 +70,6 @@ impl<'a> Projector<'a> {
             "type",
             format!("the schema is {reason}: only its type is kept"),
         );
-        self.inexact = true;
     }
 }
 
@@ -287,7 +283,6 @@ impl<'a> Projector<'a> {
     pub(crate) fn refer(&mut self, reference: &str, pointer: &str) -> Option<String> {
         let Some(place) = self.document.resolve(pointer, reference) else {
             report_missing_target(&mut self.log, pointer, reference);
-            self.inexact = true;
             return None;
         };
         Some(self.refer_to(place, reference, pointer))

@@ -3,8 +3,10 @@
 use crate::report::{Change, ChangeKind, Refusal};
 use crate::schema::containers::{is_any, is_merged, refusal_of_root};
 use crate::schema::document::{
-    SchemaPlace, for_each_schema, insert_after_type, is_annotation, list_places, named_places,
+    SchemaDocument, SchemaPlace, for_each_schema, insert_after_type, is_annotation, list_places,
+    named_places,
 };
+use crate::schema::graph::{SchemaGraph, SchemaId};
 use crate::schema::node::{KeywordFilter, KeywordSet, NodePart, SchemaNode};
 use crate::schema::projector::{PLAIN_NAMES, Projector};
 use crate::schema::rules::{TypeSet, WholeSchema, is_meant};
@@ -21,28 +23,65 @@ pub(crate) fn project_whole(
     form: &'static WholeSchema,
     schema: &Value,
 ) -> Result<(Value, Vec<Change>), Refusal> {
-    let mut projector = WholeProjector::new(form, schema, false);
-    let mut written = projector.root();
-    if projector.base.inexact && projector.has_inverting {
-        projector = WholeProjector::new(form, schema, true);
-        written = projector.root();
+    let mut losses = Losses::default();
+    loop {
+        let mut projector = WholeProjector::new(form, schema, losses);
+        let written = projector.root();
+        let WholeProjector {
+            base,
+            losses: known,
+            weakened,
+            has_inverting,
+            ..
+        } = projector;
+        if !has_inverting || weakened.is_subset(&known.weakened) {
+            let written = written.ok_or_else(|| refusal_of_root(schema))?;
+            return Ok((written, base.log.finish()));
+        }
+        // Once more, without the keywords that would refuse more because of the losses.
+        losses = known;
+        losses.weakened.extend(weakened);
+        let graph = SchemaGraph::of(&base.document);
+        losses.around = graph.around(losses.weakened.iter().copied());
     }
-    Ok((
-        written.ok_or_else(|| refusal_of_root(schema))?,
-        projector.base.log.finish(),
-    ))
+}
+
+/// The schemas of which a form loses something, so that they accept more.
+#[derive(Default)]
+struct Losses {
+    weakened: HashSet<SchemaId>,
+    /// The weakened schemas, and all that lead to them.
+    around: HashSet<SchemaId>,
+}
+
+impl Losses {
+    /// Returns true if a keyword's value is a schema that accepts more, or has one: in a list or by
+    /// name.
+    fn are_in(&self, value: &Value) -> bool {
+        let has = |value: &Value| {
+            let schema = value.as_object();
+            schema.is_some_and(|schema| self.around.contains(&std::ptr::from_ref(schema)))
+        };
+        match value {
+            Value::Object(named) => has(value) || named.values().any(has),
+            Value::Array(list) => list.iter().any(has),
+            _ => false,
+        }
+    }
 }
 
 /// Writes schemas in a form with nearly all keywords.
 struct WholeProjector<'a> {
     form: &'static WholeSchema,
     base: Projector<'a>,
-    /// True if an inverting keyword was kept: `not`, `oneOf` and their like.
+    /// The losses that are known from an earlier projection.
+    losses: Losses,
+    /// The schemas of which something was lost.
+    weakened: HashSet<SchemaId>,
+    /// True if there is an inverting keyword: `not`, `oneOf` and their like.
     has_inverting: bool,
-    /// True if inverting keywords are dropped.
-    drops_inverting: bool,
-    /// True if the bounds of numeric types are kept, as an inverting keyword may depend on them.
-    keeps_widths: bool,
+    /// The schemas that keep the bounds of numeric types, as an inverting keyword depends on them.
+    keeps_widths: HashSet<SchemaId>,
 }
 
 /// A schema that is being written, and the keywords that become part of its description.
@@ -53,14 +92,49 @@ struct WholeObject<'a> {
 }
 
 impl<'a> WholeProjector<'a> {
-    fn new(form: &'static WholeSchema, root: &'a Value, drops_inverting: bool) -> Self {
+    fn new(form: &'static WholeSchema, root: &'a Value, losses: Losses) -> Self {
+        let base = Projector::new(root, &PLAIN_NAMES);
+        let keeps_widths = schemas_with_widths(&base.document);
         Self {
             form,
-            base: Projector::new(root, &PLAIN_NAMES),
+            base,
+            losses,
+            weakened: HashSet::new(),
             has_inverting: false,
-            drops_inverting,
-            keeps_widths: depends_on_bounds(root),
+            keeps_widths,
         }
+    }
+
+    fn weaken(&mut self, schema: &Map<String, Value>) {
+        self.weakened.insert(std::ptr::from_ref(schema));
+    }
+
+    /// Returns true for a keyword that would refuse more, as a schema that it depends on accepts
+    /// more.
+    fn would_refuse_more(&self, own: &KeywordSet<'a>, keyword: &str) -> bool {
+        let is_lossy = |name: &str| {
+            let value = own.map.get(name);
+            value.is_some_and(|value| self.losses.are_in(value))
+        };
+        match keyword {
+            "not" | "oneOf" => is_lossy(keyword),
+            "if" | "then" | "else" => is_lossy("if"),
+            "maxContains" => is_lossy("contains"),
+            "unevaluatedProperties" | "unevaluatedItems" => {
+                let is_weakened = self.losses.weakened.contains(&std::ptr::from_ref(own.map));
+                is_weakened
+                    || BESIDE_UNEVALUATED.into_iter().any(is_lossy)
+                    || self.refers_to_loss(own)
+            }
+            _ => false,
+        }
+    }
+
+    fn refers_to_loss(&self, own: &KeywordSet<'a>) -> bool {
+        let reference = own.map.get("$ref").and_then(Value::as_str);
+        let target =
+            reference.and_then(|reference| self.base.document.resolve(&own.pointer, reference));
+        target.is_some_and(|target| self.losses.are_in(target.schema))
     }
 
     /// Writes a node that was merged from several schemas.
@@ -95,6 +169,7 @@ impl<'a> WholeProjector<'a> {
         };
         if self.base.is_exhausted() {
             self.base.report_exhausted(&place.pointer);
+            self.weaken(map);
             return map
                 .get("type")
                 .map_or_else(|| json!({}), |kind| json!({"type": kind}));
@@ -153,7 +228,9 @@ impl<'a> WholeProjector<'a> {
                 .map_or(0, Vec::len);
             let stated = written.get("maxItems").and_then(Value::as_f64);
             let most = f64::from(u32::try_from(places).unwrap_or(u32::MAX));
-            if stated.is_none_or(|stated| stated > most) && !self.refuses("maxItems") {
+            if self.refuses("maxItems") {
+                self.weaken(own.map);
+            } else if stated.is_none_or(|stated| stated > most) {
                 written.insert("maxItems".to_owned(), places.into());
             }
             self.base.log.rewritten(
@@ -183,8 +260,8 @@ impl<'a> WholeProjector<'a> {
             whole.written.insert("enum".to_owned(), json!([value]));
             return;
         }
-        self.base.inexact = true;
         describe_or_drop(log, &mut whole.dropped, &own.pointer, (keyword, value));
+        self.weaken(own.map);
     }
 
     fn keyword(
@@ -193,18 +270,22 @@ impl<'a> WholeProjector<'a> {
         (keyword, value): DroppedKeyword<'a>,
         whole: &mut WholeObject<'a>,
     ) {
+        let keeps_width = self.keeps_widths.contains(&std::ptr::from_ref(own.map));
         let log = &mut self.base.log;
-        if !is_meant(log, &own.pointer, (keyword, value), self.keeps_widths) {
+        if !is_meant(log, &own.pointer, (keyword, value), keeps_width) {
             return;
         }
+        let is_refused = self.refuses(keyword);
+        let is_lossy = self.would_refuse_more(own, keyword);
+        self.has_inverting |= INVERTING.contains(&keyword) && !is_refused;
+        let log = &mut self.base.log;
         let mut report = |kind, detail: &str| log.add(&own.pointer, keyword, kind, detail);
-        let is_refused = self.form.refuses.contains(&keyword);
-        let inverts = INVERTING.contains(&keyword) && !is_refused;
-        self.has_inverting |= inverts;
         match keyword {
-            "oneOf" if (self.drops_inverting || is_refused) && !own.map.contains_key("anyOf") => {
+            "oneOf" if (is_lossy || is_refused) && !own.map.contains_key("anyOf") => {
                 report(ChangeKind::Weakened, "`anyOf`: more than one may fit");
-                self.base.inexact = true;
+                if is_refused {
+                    self.weaken(own.map);
+                }
                 let inner = self.inner(own, keyword, value);
                 whole.written.insert("anyOf".to_owned(), inner);
             }
@@ -219,12 +300,15 @@ impl<'a> WholeProjector<'a> {
                     ChangeKind::Weakened,
                     "its target depends on the path to it; any value is accepted",
                 );
-                self.base.inexact = true;
+                self.weaken(own.map);
             }
             "$ref" => {
                 let new = value
                     .as_str()
                     .and_then(|reference| self.base.refer(reference, &own.pointer));
+                if new.is_none() {
+                    self.weaken(own.map);
+                }
                 whole
                     .written
                     .extend(new.map(|new| ("$ref".to_owned(), new.into())));
@@ -234,11 +318,20 @@ impl<'a> WholeProjector<'a> {
                 report(ChangeKind::Described, "the description has it");
                 whole.dropped.push((keyword, value));
             }
-            _ if inverts && self.drops_inverting => {
+            _ if is_lossy => {
+                let is_described = has_words(own.map, (keyword, value));
+                let kind = if is_described {
+                    ChangeKind::Described
+                } else {
+                    ChangeKind::Dropped
+                };
                 report(
-                    ChangeKind::Dropped,
+                    kind,
                     "another part of the schema is weakened, which this keyword may invert",
                 );
+                whole
+                    .dropped
+                    .extend(is_described.then_some((keyword, value)));
             }
             _ => {
                 let inner = self.inner(own, keyword, value);
@@ -396,19 +489,52 @@ const INVERTING: [&str; 8] = [
     "oneOf",
 ];
 
-/// Returns true if a schema has a keyword that could accept less without the bounds inside it.
-fn depends_on_bounds(root: &Value) -> bool {
-    let mut found = false;
-    for_each_schema(root, &mut |schema| {
-        let mut keywords = schema.as_object().into_iter().flatten();
-        found |= keywords.any(|(keyword, value)| match keyword.as_str() {
-            "oneOf" => !value
-                .as_array()
-                .is_some_and(|branches| are_tagged(branches)),
-            _ => INVERTING.contains(&keyword.as_str()) && !value.is_boolean(),
-        });
+/// The keywords that say which properties or items are evaluated, besides references.
+const BESIDE_UNEVALUATED: [&str; 7] = [
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "then",
+    "else",
+    "dependentSchemas",
+];
+
+/// Returns true for a keyword that can be described. What follows from a condition needs that
+/// condition in words, too.
+fn has_words(schema: &Map<String, Value>, (keyword, value): DroppedKeyword<'_>) -> bool {
+    let condition = match keyword {
+        "then" | "else" => schema.get("if"),
+        _ => None,
+    };
+    can_describe((keyword, value))
+        && condition.is_none_or(|condition| can_describe(("if", condition)))
+}
+
+/// Returns the schemas inside keywords that would refuse more without the bounds of numeric types.
+fn schemas_with_widths(document: &SchemaDocument<'_>) -> HashSet<SchemaId> {
+    let mut from = Vec::new();
+    for_each_schema(document.root(), &mut |schema| {
+        for (keyword, value) in schema.as_object().into_iter().flatten() {
+            let inverts = match keyword.as_str() {
+                "not" | "if" => true,
+                "oneOf" => !value
+                    .as_array()
+                    .is_some_and(|branches| are_tagged(branches)),
+                "contains" => schema.get("maxContains").is_some(),
+                _ => false,
+            };
+            if inverts {
+                let branches = value.as_array().into_iter().flatten();
+                let schemas = branches.chain([value]).filter_map(Value::as_object);
+                from.extend(schemas.map(std::ptr::from_ref));
+            }
+        }
     });
-    found
+    if from.is_empty() {
+        return HashSet::new();
+    }
+    SchemaGraph::of(document).inside(from)
 }
 
 /// Returns true for branches that exclude each other by the value of one property, by the name of

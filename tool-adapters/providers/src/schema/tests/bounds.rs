@@ -211,6 +211,19 @@ fn bounds_that_restate_the_width_of_a_type_are_left_out() {
 }
 
 #[test]
+fn a_negation_elsewhere_keeps_no_width() {
+    let schema = json!({"type": "object", "properties": {
+        "p": {"type": "integer", "minimum": i32::MIN},
+        "q": {"not": {"const": 1}},
+    }});
+    let projection = project(OpenAiChat, &schema, false).expect("the schema has a form");
+    assert_eq!(
+        projection.schema["properties"]["p"],
+        json!({"type": "integer"})
+    );
+}
+
+#[test]
 fn other_bounds_of_numbers_stay() {
     let schema = json!({"type": "integer", "minimum": 0, "maximum": 255});
     assert_eq!(parameter(OpenAiChat, &schema), schema);

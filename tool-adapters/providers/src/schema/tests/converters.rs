@@ -318,6 +318,75 @@ fn nothing_is_weakened_inside_a_negation() {
 }
 
 #[test]
+fn a_weakened_schema_leaves_others_as_they_are() {
+    let schema = json!({"type": "object", "properties": {
+        "p": {"$ref": "https://example.com/a.json"},
+        "q": {"oneOf": [{"type": "string"}, {"type": "integer"}]},
+        "r": {"not": {"const": 1}},
+        "s": {"type": "object", "properties": {"a": {}}, "unevaluatedProperties": false},
+    }});
+    let written = projected(OpenAiChat, &schema).schema;
+    for name in ["q", "r", "s"] {
+        assert_eq!(
+            written["properties"][name], schema["properties"][name],
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn a_negation_of_what_refers_to_a_weakened_schema_goes() {
+    let schema = json!({
+        "type": "object",
+        "properties": {"p": {"not": {"$ref": "#/$defs/a"}}, "q": {"not": {"$ref": "#/$defs/b"}}},
+        "$defs": {
+            "a": {"type": "object", "properties": {"x": {"$dynamicRef": "#x"}}},
+            "b": {"type": "string"},
+        },
+    });
+    let written = projected(OpenAiChat, &schema).schema;
+    assert_eq!(written["properties"]["p"], json!({}));
+    assert_eq!(
+        written["properties"]["q"],
+        json!({"not": {"$ref": "#/$defs/b"}})
+    );
+}
+
+#[test]
+fn a_condition_stays_if_only_its_consequence_is_weakened() {
+    let remote = json!({"$ref": "https://example.com/a.json"});
+    let condition = |inner: &Value, then: &Value| {
+        let schema = json!({"if": inner, "then": then, "else": {"type": "integer"}});
+        parameter(OpenAiChat, &schema)
+    };
+    let text = json!({"type": "string"});
+    let kept = condition(&text, &remote);
+    assert_eq!(kept["if"], text);
+    assert_eq!(kept["else"], json!({"type": "integer"}));
+    let lost = condition(&remote, &text);
+    assert_eq!(lost, json!({}));
+}
+
+#[test]
+fn what_is_unevaluated_goes_with_a_weakened_schema_beside_it() {
+    let schema = json!({
+        "type": "object",
+        "allOf": [{"$ref": "https://example.com/a.json"}],
+        "unevaluatedProperties": false,
+    });
+    let written = parameter(OpenAiChat, &schema);
+    assert_eq!(written.get("unevaluatedProperties"), None);
+}
+
+#[test]
+fn a_most_of_weakened_items_is_described() {
+    let schema = json!({"type": "array", "contains": {"$dynamicRef": "#x"}, "maxContains": 2});
+    let written = parameter(OpenAiChat, &schema);
+    assert_eq!(written.get("maxContains"), None);
+    assert_eq!(written["description"], "at most 2 such items");
+}
+
+#[test]
 fn a_schema_that_nothing_fits_is_refused() {
     for provider in Provider::ALL {
         let refused = |schema: Value| project(provider, &schema, false).err();

@@ -64,9 +64,13 @@ fn constants_and_exclusive_branches_take_the_form_that_is_left() {
 
 // Without the keyword, `not` would refuse more.
 #[test]
-fn a_keyword_that_inverts_a_refused_one_is_left_out() {
+fn a_keyword_that_inverts_a_refused_one_is_described() {
     let schema = json!({"type": "string", "not": {"pattern": "^a"}});
-    assert_eq!(parameter(&schema), json!({"type": "string"}));
+    let described = r#"does not fit {"pattern":"^a"}"#;
+    assert_eq!(
+        parameter(&schema),
+        json!({"type": "string", "description": described})
+    );
 }
 
 fn has_refused(written: &Value) -> bool {
