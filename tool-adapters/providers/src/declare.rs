@@ -3,7 +3,7 @@
 use crate::Provider;
 use crate::declarations::{Declarations, DeclareOptions, DeclaredTools};
 use crate::declared_tool::{DeclaredTool, ObjectText, json_array, write_schema};
-use crate::projection::{Projection, ProjectionResult, project_all};
+use crate::projection::{Projection, ProjectionResult, StrictShare, project_all};
 use crate::report::{Report, Skipped, ToolReport};
 use crate::schema::renames::PropertyRenames;
 use crate::schema::restore::NullRules;
@@ -215,10 +215,20 @@ impl RequestTools {
         if let Some(search) = spec.search_tool.filter(|_| deferred > 0) {
             mixed.add_search(search);
         }
-        let projections = project_all(spec, &definitions, options.strict);
+        let provider_tools_share = StrictShare {
+            answered: &mixed.answered,
+            cost: mixed.strict_cost(),
+        };
+        let projections = project_all(spec, &definitions, &provider_tools_share, options.strict);
         let mut answer = None;
         if structured {
-            answer = structured_answer(spec, &definitions, &projections, options);
+            answer = structured_answer(
+                spec,
+                &definitions,
+                &projections,
+                &provider_tools_share,
+                options,
+            );
         }
         if let Some(answer) = &answer {
             mixed.answered.insert(answer.report.tool.clone());
@@ -308,17 +318,19 @@ fn structured_answer(
     spec: &ProviderSpec,
     definitions: &[ToolDefinition],
     projections: &[ProjectionResult],
+    provider_tools: &StrictShare<'_>,
     options: DeclareOptions,
 ) -> Option<DeclaredAnswer> {
     let definition = definitions
         .iter()
         .find(|definition| definition.takes_answer())?;
-    let mut cost = StrictCost::default();
+    let mut cost = provider_tools.cost;
     for (tool, projection) in definitions.iter().zip(projections) {
+        let is_declared = !tool.takes_answer() && !provider_tools.answered.contains(tool.name());
         if let Ok(projection) = projection
             && options.strict
             && projection.not_strict.is_none()
-            && !tool.takes_answer()
+            && is_declared
         {
             cost = cost.plus(StrictCost::of(&projection.schema));
         }
@@ -492,6 +504,20 @@ impl MixedTools {
 
     fn configs(&self) -> impl Iterator<Item = &Value> {
         self.chosen.iter().map(|(_, config)| config)
+    }
+
+    /// Returns the share of the strict tools in what a request may have.
+    fn strict_cost(&self) -> StrictCost {
+        let mut cost = StrictCost::default();
+        for config in self.configs() {
+            let tool = config.get("toolSpec").unwrap_or(config);
+            if tool["strict"] == true {
+                let schema = tool.pointer("/inputSchema/json");
+                let schema = schema.or(tool.get("input_schema"));
+                cost = cost.plus(StrictCost::of(schema.unwrap_or(&Value::Null)));
+            }
+        }
+        cost
     }
 
     /// Adds the provider's search over deferred tools, unless the host has done so.

@@ -10,6 +10,7 @@ use crate::spec::ProviderSpec;
 use crate::strict::budget::{StrictBudget, StrictCost, count_fields};
 use crate::strict::projector::project_strict;
 use serde_json::{Map, Value};
+use std::collections::HashSet;
 use tool_core::ToolDefinition;
 
 /// A schema in a provider's form.
@@ -80,24 +81,55 @@ fn project_named(spec: &ProviderSpec, schema: &Value, strict: bool) -> Projectio
 }
 
 /// Projects the tools of a request, and keeps as many strict as the provider accepts in one
-/// request.
+/// request, beside its provider tools.
 pub(crate) fn project_all(
     spec: &ProviderSpec,
     tools: &[ToolDefinition],
+    provider_tools: &StrictShare<'_>,
     strict: bool,
 ) -> Vec<ProjectionResult> {
     let mut projections = tools
         .iter()
         .map(|tool| project(spec, tool.parameters(), strict))
         .collect::<Vec<_>>();
+    let mut declared = Vec::with_capacity(tools.len());
+    for (tool, projection) in tools.iter().zip(&mut projections) {
+        if !provider_tools.answered.contains(tool.name()) {
+            declared.push(ProjectedTool { tool, projection });
+        }
+    }
     match spec.strict.map(|strict| strict.budget).filter(|_| strict) {
-        Some(StrictBudget::Shared(budget)) => share_budget(spec, budget, tools, &mut projections),
+        Some(StrictBudget::Shared(budget)) => {
+            share_budget(spec, budget, provider_tools, &mut declared);
+        }
         Some(StrictBudget::AllOrNone { max_fields }) => {
-            all_or_none(spec, max_fields, tools, &mut projections);
+            all_or_none(spec, max_fields, &mut declared);
         }
         Some(StrictBudget::Unlimited) | None => {}
     }
     projections
+}
+
+/// The share of provider tools in the strict tools of a request.
+pub(crate) struct StrictShare<'a> {
+    /// The names of the function tools that are not declared, as provider tools are in their place.
+    pub(crate) answered: &'a HashSet<String>,
+    /// The cost of the provider tools.
+    pub(crate) cost: StrictCost,
+}
+
+/// A tool of a request, and its schema in the provider's form.
+struct ProjectedTool<'a> {
+    tool: &'a ToolDefinition,
+    projection: &'a mut ProjectionResult,
+}
+
+impl ProjectedTool<'_> {
+    /// Returns true for a tool that has a form, but not a strict one.
+    fn is_loose(&self) -> bool {
+        let projection = self.projection.as_ref();
+        projection.is_ok_and(|projection| projection.not_strict.is_some())
+    }
 }
 
 /// Spends the budget in the order of the tools. A tool that exceeds it is not strict; a later one
@@ -105,49 +137,41 @@ pub(crate) fn project_all(
 fn share_budget(
     spec: &ProviderSpec,
     budget: StrictCost,
-    tools: &[ToolDefinition],
-    projections: &mut [ProjectionResult],
+    provider_tools: &StrictShare<'_>,
+    tools: &mut [ProjectedTool<'_>],
 ) {
-    let mut spent = StrictCost::default();
-    for (tool, projection) in tools.iter().zip(projections) {
-        let Some(strict) = projection
-            .as_ref()
-            .ok()
-            .filter(|projection| projection.not_strict.is_none())
-        else {
+    let mut spent = provider_tools.cost;
+    for declared in tools {
+        let Ok(strict) = &*declared.projection else {
             continue;
         };
+        if strict.not_strict.is_some() {
+            continue;
+        }
         let with = spent.plus(StrictCost::of(&strict.schema));
         match with.check(budget) {
             Ok(()) => spent = with,
-            Err(reason) => *projection = not_strict(spec, tool, reason),
+            Err(reason) => *declared.projection = not_strict(spec, declared.tool, reason),
         }
     }
 }
 
 /// Makes no tool strict if one cannot be, or if all together have too many parameters.
-fn all_or_none(
-    spec: &ProviderSpec,
-    max_fields: usize,
-    tools: &[ToolDefinition],
-    projections: &mut [ProjectionResult],
-) {
+fn all_or_none(spec: &ProviderSpec, max_fields: usize, tools: &mut [ProjectedTool<'_>]) {
     let mut fields = 0;
-    for projection in projections.iter_mut().flatten() {
+    for declared in &mut *tools {
+        let Ok(projection) = &mut *declared.projection else {
+            continue;
+        };
         if projection.not_strict.is_none() && projection.schema.get("required").is_none() {
             projection.not_strict = Some(NotStrict::NothingRequired);
         }
         fields += count_fields(&projection.schema);
     }
-    let is_loose =
-        |projection: &ProjectionResult| projection.as_ref().is_ok_and(|it| it.not_strict.is_some());
-    let loose = tools
-        .iter()
-        .zip(&*projections)
-        .find(|(_, projection)| is_loose(projection));
+    let loose = tools.iter().find(|declared| declared.is_loose());
     let reason = match loose {
-        Some((tool, _)) => NotStrict::OtherTool {
-            tool: tool.name().to_owned(),
+        Some(loose) => NotStrict::OtherTool {
+            tool: loose.tool.name().to_owned(),
         },
         None if fields > max_fields => NotStrict::Limit {
             what: "parameters in the tools of the request",
@@ -156,10 +180,10 @@ fn all_or_none(
         },
         None => return,
     };
-    for (tool, projection) in tools.iter().zip(projections) {
-        if let Ok(known) = projection {
+    for declared in tools {
+        if let Ok(known) = &mut *declared.projection {
             let reason = known.not_strict.take().unwrap_or_else(|| reason.clone());
-            *projection = not_strict(spec, tool, reason);
+            *declared.projection = not_strict(spec, declared.tool, reason);
         }
     }
 }

@@ -5,7 +5,9 @@ use crate::declarations::{Declarations, DeclareOptions};
 use crate::declare::declare_tools;
 use crate::report::NotStrict;
 use serde_json::{Value, json};
-use tool_core::{FunctionTool, RawTool, RunContext, ToolError};
+use std::sync::Arc;
+use tool_core::tool::ProviderId;
+use tool_core::{FunctionTool, ProviderTool, RawTool, RunContext, ToolError};
 
 const STRICT: DeclareOptions = DeclareOptions {
     strict: true,
@@ -100,6 +102,67 @@ fn anthropic_counts_optional_and_union_parameters_in_order() {
         strict(Provider::Anthropic, &tools),
         [true, false, true, false, true]
     );
+}
+
+/// A provider tool, which may be declared in place of a function tool.
+struct InPlaceOf {
+    answered: Vec<&'static str>,
+    config: Value,
+}
+
+impl ProviderTool for InPlaceOf {
+    fn id(&self) -> &'static str {
+        "in-place"
+    }
+
+    fn config(&self, _provider: &ProviderId) -> Option<Value> {
+        Some(self.config.clone())
+    }
+
+    fn answered_here(&self) -> Vec<&str> {
+        self.answered.clone()
+    }
+}
+
+/// Which of the function tools are strict beside a provider tool.
+fn strict_beside(provider_tool: InPlaceOf, tools: &[FunctionTool]) -> Vec<bool> {
+    let definitions = tools
+        .iter()
+        .map(|tool| tool.definition().clone())
+        .collect::<Vec<_>>();
+    let declared = declare_tools(
+        Provider::Anthropic,
+        &definitions,
+        &[Arc::new(provider_tool)],
+        STRICT,
+    );
+    let report = declared.report();
+    report.tools.iter().map(|tool| tool.strict).collect()
+}
+
+#[test]
+fn a_tool_that_is_not_declared_takes_no_share() {
+    let tools = [tool(0, 1, 20, 0), tool(1, 1, 20, 0)];
+    let in_place = InPlaceOf {
+        answered: vec!["tool_0"],
+        config: json!({"type": "any_tool", "name": "tool_0"}),
+    };
+    assert_eq!(strict_beside(in_place, &tools), [false, true]);
+}
+
+#[test]
+fn a_strict_provider_tool_takes_its_share() {
+    let tools = (0..20).map(|at| tool(at, 1, 0, 0)).collect::<Vec<_>>();
+    let beside = |strict: bool| {
+        let provider_tool = InPlaceOf {
+            answered: Vec::new(),
+            config: json!({"type": "any_tool", "name": "any", "strict": strict}),
+        };
+        let strict = strict_beside(provider_tool, &tools);
+        strict.iter().filter(|strict| **strict).count()
+    };
+    assert_eq!(beside(true), 19);
+    assert_eq!(beside(false), 20);
 }
 
 #[test]
