@@ -7,6 +7,7 @@ use crate::hosts::Host;
 use crate::part_form::{PartForm, write_content};
 use crate::request::Request;
 use crate::result_files::FilesOfResults;
+use crate::step_model::{self, is_model_item, is_of_model};
 use crate::turns::{ACKNOWLEDGEMENT, CONTINUE, OPENING, begin_of_turn};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -177,9 +178,9 @@ pub(crate) fn encode_results<F: ChatForm>(
     let mut messages = results;
     let mut files = FilesOfResults::default();
     for answer in answers {
-        files.add(&answer.name(), &answer.result, answer.accepted);
+        files.add(&answer.name(), &answer.result, answer.accepted());
     }
-    let accepted = answers.first().map(|answer| answer.accepted);
+    let accepted = answers.first().map(|answer| answer.accepted());
     if let Some(message) = accepted.and_then(|accepted| F::user(&files.take(), accepted)) {
         messages.extend(acknowledged.then(acknowledgement));
         messages.push(message);
@@ -263,7 +264,7 @@ impl<'a> MessageWriter<'a> {
         if text.is_empty() && calls.is_empty() {
             return;
         }
-        let native = native.map(message_of);
+        let native = native.map(|items| self.native_message(items));
         let native_calls = native
             .as_ref()
             .map(|native| native_calls(native, calls, self.request))
@@ -296,6 +297,15 @@ impl<'a> MessageWriter<'a> {
             .extend(step.calls.into_iter().map(|call| (call.call.id(), call)));
     }
 
+    /// Returns the message of a step as the server sent it, without the reasoning of another model.
+    fn native_message(&self, items: &[Value]) -> Map<String, Value> {
+        let mut message = message_of(items);
+        if !is_of_model(items, self.request.model) {
+            drop_reasoning(&mut message);
+        }
+        message
+    }
+
     /// Returns the id of a call: the server's own, or the history's if there is none or another
     /// call has it.
     fn unused_id<F: ChatForm>(&mut self, given: &str, call: &ToolCall) -> String {
@@ -314,10 +324,38 @@ impl<'a> MessageWriter<'a> {
     }
 }
 
+/// The members of a message that hold reasoning.
+const REASONING: [&str; 3] = ["reasoning", "reasoning_content", "reasoning_details"];
+
+/// Returns the item that names the requested model of a step, if its message has reasoning. Another
+/// model of the server may refuse that.
+pub(crate) fn model_item(model: &str, items: &[Value]) -> Option<Value> {
+    step_model::model_item(model, items.iter().any(has_reasoning))
+}
+
+fn has_reasoning(message: &Value) -> bool {
+    let parts = message["content"].as_array();
+    let has_thought = parts.into_iter().flatten().any(is_thought);
+    let has_member = |name: &&str| message.get(*name).is_some_and(|value| !value.is_null());
+    has_thought || REASONING.iter().any(has_member)
+}
+
+fn is_thought(part: &Value) -> bool {
+    part["type"] == "thinking"
+}
+
+fn drop_reasoning(message: &mut Map<String, Value>) {
+    message.retain(|name, _| !REASONING.contains(&name.as_str()));
+    if let Some(Value::Array(parts)) = message.get_mut("content") {
+        parts.retain(|part| !is_thought(part));
+    }
+}
+
 /// Joins the items of a step to one message. Older histories have a member an item.
 fn message_of(items: &[Value]) -> Map<String, Value> {
     let mut message = Map::new();
-    for item in items.iter().filter_map(Value::as_object) {
+    let sent = items.iter().filter(|item| !is_model_item(item));
+    for item in sent.filter_map(Value::as_object) {
         message.extend(
             item.iter()
                 .map(|(name, value)| (name.clone(), value.clone())),

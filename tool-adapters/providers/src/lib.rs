@@ -63,6 +63,7 @@ pub mod schema;
 pub(crate) mod setting_places;
 pub(crate) mod settings;
 pub mod spec;
+pub(crate) mod step_model;
 pub(crate) mod strict;
 pub(crate) mod structured;
 pub mod token_counter;

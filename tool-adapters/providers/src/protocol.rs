@@ -85,7 +85,7 @@ pub trait Protocol: Send {
 
     /// Writes the messages that answer calls, in the provider's form, for the end of the
     /// conversation. It does not know the model: files of results have the form for Gemini 3, which
-    /// earlier models refuse.
+    /// earlier models refuse, and an error has no `status` at Bedrock, which only some models take.
     fn encode(&self, responses: &[ToolResponse]) -> Value;
 
     /// Sets the form of results in [`encode`](Self::encode). Defaults to [`ResultForm::Plain`].
@@ -139,7 +139,7 @@ pub fn protocol(provider: Provider) -> Box<dyn Protocol> {
         framer: Framer::default(),
         message,
         form: ResultForm::default(),
-        host: None,
+        host: Host::of(provider),
     })
 }
 
@@ -149,8 +149,7 @@ struct ProviderProtocol {
     framer: Framer,
     message: OpenMessage,
     form: ResultForm,
-    /// `None` for the provider's own.
-    host: Option<Host>,
+    host: Host,
 }
 
 /// The message that is being read, and the ids of the conversation's calls.
@@ -246,10 +245,6 @@ impl Protocol for ProviderProtocol {
     fn encode(&self, responses: &[ToolResponse]) -> Value {
         let ids = &self.message.ids;
         let spec = self.provider.spec();
-        let accepted = self
-            .host
-            .as_ref()
-            .map_or(&spec.accepted, Host::accepted_parts);
         let answers = responses.iter().map(|response| {
             let call = ids.get(response.meta().call_id().unwrap_or_default());
             ToolAnswer {
@@ -257,7 +252,7 @@ impl Protocol for ProviderProtocol {
                 call,
                 result: response.for_model(self.form),
                 names: spec.tool_names,
-                accepted,
+                host: &self.host,
             }
         });
         (spec.messages.encode)(&answers.collect::<Vec<_>>(), ids)
@@ -268,7 +263,7 @@ impl Protocol for ProviderProtocol {
     }
 
     fn host(&mut self, host: Host) {
-        self.host = Some(host);
+        self.host = host;
     }
 
     fn request(&self, request: &Request<'_>) -> Value {
@@ -276,16 +271,12 @@ impl Protocol for ProviderProtocol {
         let repaired = RepairedMessages::of(request.history);
         let written = request.declarations.written_history(&repaired.messages);
         let history = written.as_deref().unwrap_or(&repaired.messages);
-        let own = self.host.is_none().then(|| Host::of(self.provider));
-        let Some(host) = self.host.as_ref().or(own.as_ref()) else {
-            return Value::Null;
-        };
         write(
             &Request {
                 history,
                 ..*request
             },
-            host,
+            &self.host,
         )
     }
 }

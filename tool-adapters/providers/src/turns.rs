@@ -6,6 +6,7 @@ use crate::hosts::Host;
 use crate::part_form::{PartForm, write_parts};
 use crate::request::{Request, object_arguments};
 use crate::result_files::{FilesOfResults, SplitResult};
+use crate::step_model::{is_model_item, model_of};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -58,6 +59,14 @@ pub(crate) trait TurnForm: PartForm {
     fn is_thought(_item: &Value) -> bool {
         false
     }
+
+    /// Returns false for a model that refuses the thoughts of a step which does not name its model.
+    fn takes_stored_thoughts(_model: &str) -> bool {
+        true
+    }
+
+    /// Marks the result of a call that failed, for a model that takes such a mark beside the text.
+    fn mark_error(_result: &mut Value, _model: &str) {}
 
     /// Signs the calls of a step that the server sent, where the request's model needs a signature
     /// and the model of the step made none.
@@ -126,7 +135,7 @@ pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) ->
             &answer.wire_id(F::conforming_id),
             &answer.name(),
             &answer.result,
-            answer.accepted,
+            answer.accepted(),
         )
     };
     ChatTurn::user(answers.iter().map(result).collect(), 0).into_message()
@@ -346,13 +355,16 @@ impl<'a> TurnWriter<'a> {
         } else {
             self.move_files(tool, result)
         };
-        let item = if let Some((id, name)) = self.calls.get(call_id) {
+        let mut item = if let Some((id, name)) = self.calls.get(call_id) {
             F::result(id, name, &result, accepted)
         } else {
             let id = F::conforming_id(if F::IDS { call_id } else { "" });
             let name = self.request.declarations.written_name(tool);
             F::result(&id, &name, &result, accepted)
         };
+        if result.is_error {
+            F::mark_error(&mut item, self.request.model);
+        }
         // Results follow their calls, whatever the user has said since.
         let at = self
             .turns
@@ -428,9 +440,16 @@ impl<'a> TurnWriter<'a> {
     /// Writes a step of this provider item by item. Calls have the names and the arguments of the
     /// history.
     fn echo<F: TurnForm>(&mut self, items: &[Value], calls: &'a [ToolCall]) -> Vec<Value> {
+        let model = self.request.model;
+        let takes_thoughts =
+            model_of(items).map_or_else(|| F::takes_stored_thoughts(model), |named| named == model);
         let mut calls = calls.iter();
         let mut content = Vec::new();
         for item in items {
+            let is_lost_thought = F::is_thought(item) && !takes_thoughts;
+            if is_lost_thought || is_model_item(item) {
+                continue;
+            }
             let Some(given) = F::call_id(item) else {
                 content.extend(F::echo(item, self.host));
                 continue;
@@ -448,7 +467,7 @@ impl<'a> TurnWriter<'a> {
             F::set_call(&mut item, &id, &name, object_arguments(call.arguments()));
             content.push(item);
         }
-        F::sign(&mut content, self.request.model);
+        F::sign(&mut content, model);
         content
     }
 

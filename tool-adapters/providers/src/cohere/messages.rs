@@ -20,7 +20,7 @@ pub(crate) struct CohereMessages;
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let message = |answer: &ToolAnswer<'_>| {
         let id = answer.wire_id(short_id);
-        result_message(&id, &answer.result, answer.accepted)
+        result_message(&id, &answer.result, answer.accepted())
     };
     let results = answers.iter().map(message).collect();
     encode_results::<CohereMessages>(results, answers, false)

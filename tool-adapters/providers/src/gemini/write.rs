@@ -159,7 +159,7 @@ fn member<'a>(item: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let result = |answer: &ToolAnswer<'_>| {
         let id = answer.given_id();
-        GeminiTurns::result(id, &answer.name(), &answer.result, answer.accepted)
+        GeminiTurns::result(id, &answer.name(), &answer.result, answer.accepted())
     };
     let results = answers.iter().map(result);
     json!({"role": "user", "parts": results.collect::<Vec<_>>()})

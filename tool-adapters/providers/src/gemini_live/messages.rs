@@ -296,7 +296,7 @@ fn write_answer(answer: &ToolAnswer<'_>, ids: &CallIds) -> Option<Value> {
         .filter(|name| !name.is_empty())
         .map_or_else(|| answer.name(), Cow::Borrowed);
     let wire_id = call.map_or(id, |call| call.id.as_str());
-    let mut response = function_response(wire_id, &name, &answer.result, answer.accepted);
+    let mut response = function_response(wire_id, &name, &answer.result, answer.accepted());
     let scheduling = match stage {
         _ if !answer.result.reply => Some("SILENT"),
         AnswerStage::First => None,

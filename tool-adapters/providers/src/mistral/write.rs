@@ -21,7 +21,7 @@ pub(crate) struct MistralMessages;
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let message = |answer: &ToolAnswer<'_>| {
         let id = answer.wire_id(short_id);
-        result_message(&id, &answer.name(), &answer.result, answer.accepted)
+        result_message(&id, &answer.name(), &answer.result, answer.accepted())
     };
     let results = answers.iter().map(message).collect();
     encode_results::<MistralMessages>(results, answers, true)

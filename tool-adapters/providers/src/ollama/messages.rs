@@ -19,7 +19,7 @@ pub(crate) struct OllamaMessages;
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let message = |answer: &ToolAnswer<'_>| {
         let id = answer.given_id();
-        result_message(&answer.name(), id, &answer.result, answer.accepted)
+        result_message(&answer.name(), id, &answer.result, answer.accepted())
     };
     let results = answers.iter().map(message).collect();
     encode_results::<OllamaMessages>(results, answers, false)

@@ -12,6 +12,7 @@ pub(crate) mod write;
 mod tests;
 
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts, MEGABYTE, PDF, WEB, WEB_IMAGES};
+use crate::chat_steps;
 use crate::hosts::KnownHost;
 use crate::openai_chat::known_hosts::KNOWN_HOSTS;
 use crate::openai_chat::messages::ChatReader;
@@ -67,6 +68,7 @@ const NAMES: ProviderNames = ProviderNames {
 /// (`accepted`), the limits of tools and the strict form.
 pub(crate) const fn compatible(names: ProviderNames, server: Server) -> ProviderSpec {
     ProviderSpec {
+        model_item: chat_steps::model_item,
         answer_form: Some(ANSWER_FORM),
         settings: setting_places::CHAT,
         prompt_cache: PromptCache::Key,

@@ -23,13 +23,19 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 pub(crate) struct ChatMessages;
 
 /// Writes one message for each result, and one with their files.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], ids: &CallIds) -> Value {
+    let rules = answers.first().map(|answer| &answer.host.rules);
+    if rules.is_some_and(|rules| rules.is_mistral) {
+        return mistral::write::encode(answers, ids);
+    }
     let result = |answer: &ToolAnswer<'_>| {
         let id = answer.wire_id(chat_id);
-        result_message(&id, &answer.result, answer.accepted, true)
+        let takes_parts = answer.host.rules.result_parts;
+        result_message(&id, &answer.result, answer.accepted(), takes_parts)
     };
     let results = answers.iter().map(result).collect();
-    encode_results::<ChatMessages>(results, answers, false)
+    let acknowledged = rules.is_some_and(|rules| rules.alternates);
+    encode_results::<ChatMessages>(results, answers, acknowledged)
 }
 
 impl PartForm for ChatMessages {

@@ -268,14 +268,14 @@ fn result_item(id: &str, result: &ModelResult, accepted: &AcceptedParts) -> Valu
 pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     let mut files = FilesOfResults::default();
     for answer in answers {
-        files.add(&answer.name(), &answer.result, answer.accepted);
+        files.add(&answer.name(), &answer.result, answer.accepted());
     }
-    let accepted = answers.first().map(|answer| answer.accepted);
+    let accepted = answers.first().map(|answer| answer.accepted());
     let files = accepted.and_then(|accepted| user_item(&files.take(), accepted));
 
     let results = answers.iter().map(|answer| {
         let id = answer.wire_id(short_id);
-        create(result_item(&id, &answer.result, answer.accepted))
+        create(result_item(&id, &answer.result, answer.accepted()))
     });
     let reply = answers.iter().any(|answer| answer.result.reply);
     results

@@ -6,21 +6,19 @@ use crate::json_reader::json_objects;
 use crate::lenient::{
     LenientCount, LenientObject, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
 };
-use serde_json::{Value, json};
+use crate::step_model;
+use serde_json::Value;
 use std::borrow::Cow;
 use tool_core::trace::TokenUsage;
 
 /// The kind of a call whose input is free text.
 pub(crate) const CUSTOM_CALL: &str = "custom_tool_call";
 
-/// The type of the item that names the model of a step with reasoning. It is our own.
-pub(crate) const MODEL: &str = "model_of_step";
-
 /// Returns the item that names the requested model of a step, if another model may refuse its
 /// reasoning.
 pub(crate) fn model_item(model: &str, items: &[Value]) -> Option<Value> {
     let has_reasoning = items.iter().any(|item| item["type"] == "reasoning");
-    has_reasoning.then(|| json!({"type": MODEL, "model": model}))
+    step_model::model_item(model, has_reasoning)
 }
 
 impl ResponseEvent<'_> {

@@ -5,9 +5,10 @@ use crate::chat_steps::user_message;
 use crate::codec::{CallIds, ToolAnswer, short_id};
 use crate::hosts::Host;
 use crate::message_parts::{MediaPart, MediaSource};
-use crate::openai_responses::items::{CUSTOM_CALL, MODEL, call_kind};
+use crate::openai_responses::items::{CUSTOM_CALL, call_kind};
 use crate::part_form::{PartForm, write_content, write_result_parts};
 use crate::request::{Request, RequestBody, argument_text};
+use crate::step_model::{MODEL, is_of_model};
 use crate::turns::OPENING;
 use crate::turns::begin_of_turn;
 use serde_json::{Value, json};
@@ -53,7 +54,7 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
         .iter()
         .map(|answer| {
             let id = answer.wire_id(short_id);
-            result_item(kind(answer), &id, &answer.result, answer.accepted)
+            result_item(kind(answer), &id, &answer.result, answer.accepted())
         })
         .collect()
 }
@@ -159,7 +160,10 @@ impl<'a> InputWriter<'a> {
             .zip(&paired)
             .map(|(item, call)| call.is_some() || self.keeps(item, items));
         let mut is_kept = is_kept.collect::<Vec<_>>();
-        let loses_reasoning = drop_lone_reasoning(items, &mut is_kept);
+        let mut loses_reasoning = drop_lone_reasoning(items, &mut is_kept);
+        while drop_lost_outputs(items, &mut is_kept) {
+            loses_reasoning = drop_lone_reasoning(items, &mut is_kept);
+        }
         for (place, item) in items.iter().enumerate() {
             let mut item = item.clone();
             if let Some(call) = paired[place] {
@@ -306,10 +310,39 @@ fn drop_lone_reasoning(items: &[Value], is_kept: &mut [bool]) -> Vec<bool> {
     loses_reasoning
 }
 
-/// Returns true if a model made a step, or if its items do not name the model.
-fn is_of_model(items: &[Value], model: &str) -> bool {
-    let named = items.iter().find(|item| item["type"] == MODEL);
-    named.is_none_or(|named| named["model"] == model)
+/// Drops the outputs of calls that are not written: the server refuses an output without its call.
+/// Returns true if there was one.
+fn drop_lost_outputs(items: &[Value], is_kept: &mut [bool]) -> bool {
+    let mut has_dropped = false;
+    for call in 0..items.len() {
+        if is_kept[call] {
+            continue;
+        }
+        if let Some(output) = place_of_output(items, call) {
+            has_dropped |= is_kept[output];
+            is_kept[output] = false;
+        }
+    }
+    has_dropped
+}
+
+/// Returns the place of the output of a call. A search over tools that the server has run has no
+/// id: its output is found by the order of the searches.
+fn place_of_output(items: &[Value], call: usize) -> Option<usize> {
+    let is_search =
+        |item: &Value, kind: &str| item["type"] == kind && item["call_id"].as_str().is_none();
+    if !is_search(&items[call], "tool_search_call") {
+        return items
+            .iter()
+            .position(|output| is_output(output, &items[call]));
+    }
+    let before = items[..call].iter();
+    let number = before
+        .filter(|item| is_search(item, "tool_search_call"))
+        .count();
+    let mut outputs =
+        (0..items.len()).filter(|output| is_search(&items[*output], "tool_search_output"));
+    outputs.nth(number)
 }
 
 fn has_output(item: &Value) -> bool {
@@ -318,10 +351,14 @@ fn has_output(item: &Value) -> bool {
 
 /// Returns true for the item with the output of a call.
 fn is_output(item: &Value, call: &Value) -> bool {
-    let kind = text_member(item, "type").strip_suffix("_output");
+    let Some(kind) = text_member(item, "type").strip_suffix("_output") else {
+        return false;
+    };
+    let call_kind = text_member(call, "type");
+    let is_of_kind = kind == call_kind || call_kind.strip_suffix("_call") == Some(kind);
     // The output of a local shell has the call's id as its own.
     let ids = ["call_id", "id"].map(|name| text_member(item, name));
-    kind == Some(text_member(call, "type")) && ids.contains(&text_member(call, "call_id"))
+    is_of_kind && ids.contains(&text_member(call, "call_id"))
 }
 
 /// Returns true for a message that says something.

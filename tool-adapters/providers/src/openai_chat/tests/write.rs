@@ -1,14 +1,16 @@
 //! Requests and results as Chat Completions wants them.
 
 use crate::Provider::OpenAiChat;
+use crate::chat_steps::model_item;
 use crate::hosts::Host;
 use crate::protocol::protocol;
 use crate::request::Request;
+use crate::step_model::MODEL;
 use crate::structured::StructuredOutput;
 use crate::tests::fixtures::{assistant, declared, user};
-use crate::tests::streams::{asked, encoded, history, nothing};
+use crate::tests::streams::{asked, encoded, history, nothing, responses};
 use expect_test::expect;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 use tool_core::ToolCall;
 use tool_core::session::{Message, RawTurn, ToolChoice};
 
@@ -130,4 +132,107 @@ fn an_unsigned_step_of_googles_server_is_signed() {
         "skip_thought_signature_validator"
     );
     assert_eq!(calls[1].get("extra_content"), None);
+}
+
+/// Returns the model's message in a request to a server, after a step in which `made_by` has
+/// thought.
+fn step_after(url: &str, made_by: &str, message: Value) -> Value {
+    let host = Host::at(OpenAiChat, url);
+    let model = model_item(made_by, std::slice::from_ref(&message));
+    let native = RawTurn {
+        provider: host.turn_id(),
+        items: [Some(message), model].into_iter().flatten().collect(),
+    };
+    let history = [
+        user("Look."),
+        assistant("Left.", &[], Some(native)),
+        user("And?"),
+    ];
+    let mut protocol = protocol(OpenAiChat);
+    protocol.host(host);
+    let body = protocol.request(&Request {
+        model: "this-model",
+        instructions: "",
+        history: &history,
+        declarations: &declared(OpenAiChat, true),
+        tool_choice: ToolChoice::Auto,
+        stream: false,
+        max_tokens: None,
+        extra: &Map::new(),
+    });
+    assert!(!body.to_string().contains(MODEL), "{body}");
+    body["messages"][1].clone()
+}
+
+const GROQ: &str = "https://api.groq.com/openai/v1";
+
+fn thoughtful_message() -> Value {
+    json!({"role": "assistant", "content": "Left.", "reasoning": "Hm."})
+}
+
+// P5
+#[test]
+fn the_reasoning_of_another_model_stays_behind() {
+    let message = step_after(GROQ, "another-model", thoughtful_message());
+    assert_eq!(message, json!({"role": "assistant", "content": "Left."}));
+}
+
+// P4
+#[test]
+fn the_reasoning_of_the_same_model_goes_back() {
+    let message = step_after(GROQ, "this-model", thoughtful_message());
+    assert_eq!(message["reasoning"], "Hm.");
+}
+
+// P5
+#[test]
+fn a_thought_in_the_content_of_another_model_stays_behind() {
+    let thought = json!({"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]});
+    let content = json!([thought, {"type": "text", "text": "Left."}]);
+    let sent = json!({"role": "assistant", "content": content});
+    let url = "https://api.mistral.ai/v1";
+    let message = step_after(url, "another-model", sent.clone());
+    assert_eq!(message, json!({"role": "assistant", "content": "Left."}));
+    let message = step_after(url, "this-model", sent);
+    assert_eq!(message["content"], content);
+}
+
+/// Returns the results of calls as the server at a URL gets them.
+fn encoded_for(url: &str) -> Value {
+    let mut protocol = protocol(OpenAiChat);
+    protocol.host(Host::at(OpenAiChat, url));
+    protocol.encode(&responses(["a", "b", "c", "d", "e"]))
+}
+
+// P5
+#[test]
+fn encoded_results_are_texts_for_servers_that_take_no_parts() {
+    for url in ["https://api.deepseek.com", "http://127.0.0.1:11434/v1"] {
+        let messages = encoded_for(url);
+        let results = messages.as_array().into_iter().flatten();
+        let mut results = results.filter(|message| message["role"] == "tool");
+        assert!(
+            results.all(|result| result["content"].is_string()),
+            "{url}: {messages}"
+        );
+    }
+}
+
+// P5
+#[test]
+fn encoded_results_have_the_order_of_the_server() {
+    let roles = |url| {
+        let messages = encoded_for(url);
+        let messages = messages.as_array().into_iter().flatten();
+        messages
+            .skip(5)
+            .map(|message| message["role"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(roles("https://api.openai.com/v1"), ["user"]);
+    for url in ["https://api.mistral.ai/v1", "https://api.perplexity.ai"] {
+        assert_eq!(roles(url), ["assistant", "user"], "{url}");
+    }
+    let id = encoded_for("https://api.mistral.ai/v1")[0]["tool_call_id"].clone();
+    assert_eq!(id.as_str().map(str::len), Some(9));
 }

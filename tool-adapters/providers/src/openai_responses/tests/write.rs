@@ -1,7 +1,8 @@
 //! Results and requests.
 
 use crate::Provider::OpenAiResponses;
-use crate::openai_responses::items::{MODEL, model_item};
+use crate::openai_responses::items::model_item;
+use crate::step_model::MODEL;
 use crate::tests::streams::{asked, encoded, history, nothing};
 use expect_test::expect;
 use serde_json::{Value, json};
@@ -175,5 +176,44 @@ fn the_thought_of_the_same_model_goes_back() {
     assert!(
         !asked.contains(MODEL),
         "it is no item of the server's: {asked}"
+    );
+}
+
+/// Writes a step of another model, with a thought and items, for `some-model`.
+fn asked_of_another_model(items: &[Value]) -> String {
+    let model = json!({"type": MODEL, "model": "another-model"});
+    asked_with(items.iter().cloned().chain([model]).collect())
+}
+
+// P5
+#[test]
+fn the_output_of_a_call_left_out_stays_behind() {
+    for kind in CLIENT_CALLS {
+        let call = json!({"type": kind, "id": "x_1", "call_id": "canary"});
+        let output = json!({"type": format!("{kind}_output"), "call_id": "canary", "output": []});
+        let asked = asked_of_another_model(&[call, output]);
+        assert!(!asked.contains("canary"), "{kind}: {asked}");
+    }
+}
+
+// P5
+#[test]
+fn what_a_search_left_out_has_found_stays_behind() {
+    let search = |id: &str| json!({"type": "tool_search_call", "id": id, "call_id": null, "execution": "server"});
+    let found =
+        |id: &str| json!({"type": "tool_search_output", "id": id, "call_id": null, "tools": []});
+    let asked = asked_of_another_model(&[
+        search("tsc_1"),
+        search("tsc_2"),
+        found("tso_1"),
+        found("tso_2"),
+    ]);
+    assert!(
+        !asked.contains("tsc_1") && !asked.contains("tso_1"),
+        "it lost its thought: {asked}"
+    );
+    assert!(
+        asked.contains("tsc_2") && asked.contains("tso_2"),
+        "{asked}"
     );
 }
