@@ -95,7 +95,7 @@ impl ModelSettings {
         problems.extend(self.wrong_first_tool(request));
         let mut written = Vec::new();
         for (setting, value) in values {
-            match self.place(provider, host, setting) {
+            match self.place(provider, host, request.model, setting) {
                 Ok(place) => written.push((place, value)),
                 Err(problem) => problems.push(problem),
             }
@@ -192,6 +192,7 @@ impl ModelSettings {
         &self,
         provider: Provider,
         host: &Host,
+        model: &str,
         setting: Setting,
     ) -> Result<&'static SettingPlace, String> {
         let places = host.settings(provider);
@@ -202,6 +203,12 @@ impl ModelSettings {
         let Some(place) = places.iter().find(|place| place.setting == setting) else {
             return Err(format!("{provider} has no `{name}`"));
         };
+        if setting == Setting::FirstTool && !(provider.spec().takes_tool_choice)(model) {
+            return Err(format!(
+                "the model `{}` of {provider} has no `{name}`",
+                model.escape_debug()
+            ));
+        }
         match self.reasoning_effort {
             Some(effort) if !place.efforts.contains(&effort) => {
                 let known = place.efforts.iter().map(|effort| effort.as_str());

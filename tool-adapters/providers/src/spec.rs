@@ -60,6 +60,8 @@ pub struct ProviderSpec {
     pub answer_form: Option<AnswerForm>,
     /// The settings of a model, where the provider has them.
     pub(crate) settings: &'static [SettingPlace],
+    /// Returns true for a model that can be made to call a given tool.
+    pub(crate) takes_tool_choice: fn(model: &str) -> bool,
     /// The way in which the provider caches the beginning of a request.
     pub(crate) prompt_cache: PromptCache,
     /// The form of the list of tools.
@@ -98,6 +100,7 @@ impl ProviderSpec {
             model_item: |_, _| None,
             answer_form: None,
             settings: &[],
+            takes_tool_choice: |_| true,
             prompt_cache: PromptCache::Implicit,
             tool_list: ToolListForm::Flat,
             max_tools: None,

@@ -13,7 +13,7 @@ use tool_core::call::ModelResult;
 use tool_core::session::Message;
 
 /// The limit of an answer's tokens where the request has none: the provider requires one.
-const DEFAULT_MAX_TOKENS: u32 = 8192;
+const DEFAULT_MAX_TOKENS: u64 = 8192;
 
 /// The tools that a search of the provider's has found, in the item of its result.
 const REFERENCES: &str = "/content/tool_references";
@@ -130,6 +130,7 @@ impl TurnForm for AnthropicTurns {
     /// result may come in a later step: a tool that runs code calls ours.
     fn tidy(turns: &mut [ChatTurn], request: &Request<'_>) {
         drop_lost_references(turns, request);
+        drop_lost_advice(turns, request);
         let items = turns.iter().flat_map(|turn| &turn.content);
         let results = items
             .filter_map(|item| item["tool_use_id"].as_str())
@@ -201,31 +202,68 @@ fn declared_names(request: &Request<'_>) -> Option<HashSet<String>> {
     if request.extra.contains_key("mcp_servers") {
         return None;
     }
-    let tools = match request.extra.get("tools") {
-        Some(tools) => tools.clone(),
-        None => tools_and_choice(request).0.unwrap_or_default(),
-    };
+    let tools = declared_tools(request);
     let names = tools.as_array().into_iter().flatten();
     let names = names.filter_map(|tool| Some(tool["name"].as_str()?.to_owned()));
     Some(names.collect())
 }
 
+/// Returns the request's tools.
+fn declared_tools(request: &Request<'_>) -> Value {
+    match request.extra.get("tools") {
+        Some(tools) => tools.clone(),
+        None => tools_and_choice(request).0.unwrap_or_default(),
+    }
+}
+
+/// Removes the advisor's calls and results from a request that does not declare the advisor: the
+/// server refuses them.
+fn drop_lost_advice(turns: &mut [ChatTurn], request: &Request<'_>) {
+    let is_advice = |item: &Value| {
+        let is_call = item["type"] == "server_tool_use" && item["name"] == "advisor";
+        is_call || item["type"] == "advisor_tool_result"
+    };
+    let mut items = turns.iter().flat_map(|turn| &turn.content);
+    if !items.any(is_advice) {
+        return;
+    }
+    let is_advisor = |tool: &Value| {
+        let kind = tool["type"].as_str();
+        kind.is_some_and(|kind| kind.starts_with("advisor_"))
+    };
+    let tools = declared_tools(request);
+    if tools.as_array().into_iter().flatten().any(is_advisor) {
+        return;
+    }
+    for turn in turns.iter_mut().filter(|turn| turn.is_model) {
+        turn.content.retain(|item| !is_advice(item));
+    }
+}
+
 /// Writes the body of a request.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     let turns = turns::<AnthropicTurns>(request, host);
-    let lacks_thought = goes_on_without_thought::<AnthropicTurns>(&turns);
+    let mut settings = request.extra.clone();
+    if goes_on_without_thought::<AnthropicTurns>(&turns) {
+        leave_out_thinking(&mut settings);
+    }
+    let request = &Request {
+        extra: &settings,
+        ..*request
+    };
     let messages = turns
         .into_iter()
         .map(ChatTurn::into_message)
         .collect::<Vec<_>>();
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
     let (tools, choice) = tools_and_choice(request);
+    let max_tokens = match request.max_tokens {
+        Some(max_tokens) => u64::from(max_tokens),
+        None => default_max_tokens(&settings),
+    };
     let mut body = RequestBody::new(request)
         .with("model", request.model)
-        .with(
-            "max_tokens",
-            request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
-        )
+        .with("max_tokens", max_tokens)
         .with("messages", messages)
         .with_some("system", system)
         .with_some("stream", request.stream.then_some(true))
@@ -235,19 +273,48 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     if let Some(container) = container(request, host) {
         name_container(&mut body, container);
     }
-    if lacks_thought {
-        leave_out_thinking(&mut body);
-    }
     body
 }
 
-/// Leaves thinking with a budget out of a request in which the model's turn has begun without a
-/// thought, such as one of another provider's model: "Expected `thinking` or `redacted_thinking`,
-/// but found `tool_use`".
-fn leave_out_thinking(body: &mut Value) {
-    let is_enabled = body.pointer("/thinking/type") == Some(&Value::from("enabled"));
-    if let Some(members) = body.as_object_mut().filter(|_| is_enabled) {
-        members.remove("thinking");
+/// Returns the limit of an answer's tokens where the request has none. Thinking counts too, and the
+/// provider refuses a budget of thinking that is not below the limit.
+fn default_max_tokens(settings: &Map<String, Value>) -> u64 {
+    let thinking = settings.get("thinking").filter(|it| is_with_budget(it));
+    let budget = thinking.and_then(|thinking| thinking["budget_tokens"].as_u64());
+    budget.unwrap_or(0).saturating_add(DEFAULT_MAX_TOKENS)
+}
+
+/// Returns true for thinking with a budget.
+fn is_with_budget(thinking: &Value) -> bool {
+    thinking["type"] == "enabled"
+}
+
+/// Leaves thinking with a budget out of the settings of a request in which the model's turn has
+/// begun without a thought, such as one of another provider's model: "Expected `thinking` or
+/// `redacted_thinking`, but found `tool_use`". The edit that clears thoughts goes too, as it needs
+/// thinking.
+///
+/// On Bedrock the settings are the fields of the model.
+pub(crate) fn leave_out_thinking(settings: &mut Map<String, Value>) {
+    let mut is_left_out = false;
+    for name in ["thinking", "reasoning_config"] {
+        if settings.get(name).is_some_and(is_with_budget) {
+            settings.remove(name);
+            is_left_out = true;
+        }
+    }
+    let edits = settings
+        .get_mut("context_management")
+        .and_then(|management| management.get_mut("edits")?.as_array_mut());
+    let Some(edits) = edits.filter(|_| is_left_out) else {
+        return;
+    };
+    edits.retain(|edit| {
+        let kind = edit["type"].as_str().unwrap_or_default();
+        !kind.starts_with("clear_thinking_")
+    });
+    if edits.is_empty() {
+        settings.remove("context_management");
     }
 }
 

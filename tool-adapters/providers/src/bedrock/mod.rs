@@ -13,6 +13,7 @@
 //!   its end if it shows that it is whole, as those of Messages.
 //! - What comes again counts once. It has to say the same.
 
+pub(crate) mod models;
 pub(crate) mod read;
 pub(crate) mod write;
 
@@ -95,6 +96,8 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
         support: structured_output,
     }),
     settings: SETTINGS,
+    takes_tool_choice: models::takes_tool_choice,
+    model_item: write::model_item,
     prompt_cache: PromptCache::Breakpoints(mark_bedrock),
     ..ProviderSpec::new(
         ProviderNames {

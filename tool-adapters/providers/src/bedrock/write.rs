@@ -1,11 +1,14 @@
 //! Results and requests.
 
 use crate::accepted_parts::{AcceptedMedia, AcceptedParts, extension_of};
+use crate::anthropic::write::leave_out_thinking;
+use crate::bedrock::models;
 use crate::codec::{CallIds, ToolAnswer};
 use crate::hosts::Host;
 use crate::message_parts::MediaPart;
 use crate::part_form::{PartForm, write_result_parts};
 use crate::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools};
+use crate::step_model;
 use crate::turns::{
     self, ACKNOWLEDGEMENT, ChatTurn, TurnForm, exact_json, goes_on_without_thought,
 };
@@ -142,11 +145,14 @@ impl TurnForm for ConverseTurns {
         if content.is_empty() {
             content.push(json!({"json": {}}));
         }
-        let mut block = json!({"toolUseId": id, "content": content});
-        if result.is_error {
-            block["status"] = "error".into();
+        json!({"toolResult": {"toolUseId": id, "content": content}})
+    }
+
+    /// Others refuse the mark: "This model doesn't support the status field".
+    fn mark_error(result: &mut Value, model: &str) {
+        if models::is_claude_or_nova(model) {
+            result["toolResult"]["status"] = "error".into();
         }
-        json!({"toolResult": block})
     }
 
     fn call_id(item: &Value) -> Option<&str> {
@@ -185,17 +191,32 @@ impl TurnForm for ConverseTurns {
     }
 
     fn is_thought(item: &Value) -> bool {
-        item.get("reasoningContent").is_some()
+        is_thought(item)
+    }
+
+    fn takes_stored_thoughts(model: &str) -> bool {
+        models::takes_stored_thoughts(model)
+    }
+
+    fn takes_files_in_results(model: &str) -> bool {
+        models::takes_files_in_results(model)
     }
 
     /// Llama's and Mistral's models refuse a turn that has more than results. Which model a profile
     /// stands for is not known.
     fn acknowledgement(model: &str) -> Option<&'static str> {
-        let takes_both = ["anthropic.", "claude", "nova"]
-            .iter()
-            .any(|name| model.contains(name));
-        (!takes_both).then_some(ACKNOWLEDGEMENT)
+        (!models::is_claude_or_nova(model)).then_some(ACKNOWLEDGEMENT)
     }
+}
+
+fn is_thought(item: &Value) -> bool {
+    item.get("reasoningContent").is_some()
+}
+
+/// Returns the item that names the requested model of a step, if it has thoughts. The models of
+/// other companies refuse them.
+pub(crate) fn model_item(model: &str, items: &[Value]) -> Option<Value> {
+    step_model::model_item(model, items.iter().any(is_thought))
 }
 
 /// Writes an object as JSON, other data as its text.
@@ -217,7 +238,14 @@ fn data_content(result: &ModelResult) -> Option<Value> {
 /// choice of no calls, so calls that come nevertheless are ignored by the session.
 pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     let turns = turns::turns::<ConverseTurns>(request, host);
-    let lacks_thought = goes_on_without_thought::<ConverseTurns>(&turns);
+    let mut settings = request.extra.clone();
+    if goes_on_without_thought::<ConverseTurns>(&turns) {
+        leave_out_fields_of_thinking(&mut settings);
+    }
+    let request = &Request {
+        extra: &settings,
+        ..*request
+    };
     let mut messages = turns
         .into_iter()
         .map(ChatTurn::into_message)
@@ -225,7 +253,7 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
     tidy_documents(&mut messages);
 
     let system = Some(request.instructions).filter(|text| !text.trim().is_empty());
-    let mut body = RequestBody::new(request)
+    RequestBody::new(request)
         .with("messages", messages)
         .with_some("system", system.map(|text| json!([{"text": text}])))
         .with_some(
@@ -233,29 +261,18 @@ pub(crate) fn request(request: &Request<'_>, host: &Host) -> Value {
             request.max_tokens.map(|most| json!({"maxTokens": most})),
         )
         .with_some("toolConfig", tool_config(request))
-        .finish_merged();
-    if lacks_thought {
-        leave_out_thinking(&mut body);
-    }
-    body
+        .finish_merged()
 }
 
-/// Leaves Claude's thinking with a budget out of a request in which the model's turn has begun
-/// without a thought: "Expected `thinking` or `redacted_thinking`, but found `tool_use`".
-fn leave_out_thinking(body: &mut Value) {
+/// Leaves Claude's thinking with a budget out of the settings of a request.
+fn leave_out_fields_of_thinking(settings: &mut Map<String, Value>) {
     const FIELDS: &str = "additionalModelRequestFields";
-    let Some(fields) = body.get_mut(FIELDS).and_then(Value::as_object_mut) else {
+    let Some(fields) = settings.get_mut(FIELDS).and_then(Value::as_object_mut) else {
         return;
     };
-    for name in ["thinking", "reasoning_config"] {
-        let is_enabled = |setting: &Value| setting["type"] == "enabled";
-        if fields.get(name).is_some_and(is_enabled) {
-            fields.remove(name);
-        }
-    }
-    let is_empty = fields.is_empty();
-    if let Some(members) = body.as_object_mut().filter(|_| is_empty) {
-        members.remove(FIELDS);
+    leave_out_thinking(fields);
+    if fields.is_empty() {
+        settings.remove(FIELDS);
     }
 }
 
@@ -268,7 +285,8 @@ fn tool_config(request: &Request<'_>) -> Option<Value> {
         return declare_called(request, declare).map(|tools| json!({"tools": tools}));
     }
     let mut config = json!({"tools": tools(request)});
-    if choice_name(request, "none", "any") == Some("any") {
+    let is_forced = choice_name(request, "none", "any") == Some("any");
+    if is_forced && models::takes_any_choice(request.model) {
         config["toolChoice"] = json!({"any": {}});
     }
     Some(config)

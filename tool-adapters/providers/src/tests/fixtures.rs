@@ -257,12 +257,31 @@ pub(crate) fn request(provider: Provider, history: &[Message], choice: ToolChoic
 pub(crate) fn request_with(
     provider: Provider,
     history: &[Message],
+    choice: ToolChoice,
+    extra: &Map<String, Value>,
+) -> Value {
+    request_of(provider, model_of(provider), history, choice, extra)
+}
+
+/// A model of the provider. What Bedrock takes depends on the company of the model.
+pub(crate) fn model_of(provider: Provider) -> &'static str {
+    match provider {
+        Provider::Bedrock => "anthropic.a-model",
+        _ => "a-model",
+    }
+}
+
+/// A request to that model.
+pub(crate) fn request_of(
+    provider: Provider,
+    model: &str,
+    history: &[Message],
     tool_choice: ToolChoice,
     extra: &Map<String, Value>,
 ) -> Value {
     let declarations = declared(provider, true);
     protocol(provider).request(&Request {
-        model: "a-model",
+        model,
         instructions: "Be brief.",
         history,
         declarations: &declarations,

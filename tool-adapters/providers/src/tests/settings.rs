@@ -7,7 +7,7 @@ use crate::request::Request;
 use crate::setting_places::{ReasoningEffort, Setting};
 use crate::settings::{ModelSettings, SettingsError};
 use crate::spec::Endpoint;
-use crate::tests::fixtures::{assistant, declared, result, user};
+use crate::tests::fixtures::{assistant, declared, model_of, result, user};
 use expect_test::expect;
 use serde_json::{Map, Value, json};
 use tool_core::session::{Message, ToolChoice};
@@ -15,6 +15,7 @@ use tool_core::session::{Message, ToolChoice};
 /// A request whose settings are written.
 struct Sent {
     provider: Provider,
+    model: &'static str,
     base_url: &'static str,
     history: Vec<Message>,
     choice: ToolChoice,
@@ -25,6 +26,7 @@ impl Sent {
     fn to(provider: Provider) -> Self {
         Self {
             provider,
+            model: model_of(provider),
             base_url: "",
             history: vec![user("Look around.")],
             choice: ToolChoice::Auto,
@@ -37,7 +39,7 @@ impl Sent {
         let declarations = declared(self.provider, true);
         let extra = self.extra.as_object().cloned().unwrap_or_default();
         let request = Request {
-            model: "a-model",
+            model: self.model,
             instructions: "",
             history: &self.history,
             declarations: &declarations,
@@ -296,6 +298,29 @@ fn a_server_lacks_settings_of_its_protocol() {
     };
     let [body, _] = mistral.bodies(&settings).expect("written");
     assert_eq!(body["random_seed"], 1);
+}
+
+#[test]
+fn no_tool_is_forced_on_a_model_that_cannot_be_made_to() {
+    let sent = |model| Sent {
+        model,
+        ..Sent::to(Provider::Bedrock)
+    };
+    assert_eq!(
+        sent("meta.llama4-scout").changes(&first_tool("look")),
+        "the model `meta.llama4-scout` of bedrock has no `first_tool`"
+    );
+    for model in [
+        "eu.amazon.nova-pro-v1:0",
+        "arn:aws:bedrock:eu-west-1:1:application-inference-profile/x",
+    ] {
+        let sent = sent(model).bodies(&first_tool("look"));
+        let [body, _] = sent.expect("written");
+        assert_eq!(
+            body["toolConfig"]["toolChoice"],
+            json!({"tool": {"name": "look"}})
+        );
+    }
 }
 
 #[test]

@@ -516,6 +516,97 @@ fn a_turn_that_began_with_a_thought_keeps_thinking() {
     assert_eq!(body["thinking"]["type"], "enabled");
 }
 
+// P5
+#[test]
+fn a_turn_without_thinking_keeps_its_forced_call() {
+    let history = [vec![user("Look.")], thoughtless_step("a")].concat();
+    let extra = json!({"thinking": {"type": "enabled", "budget_tokens": 1024}});
+    let extra = extra.as_object().expect("an object");
+    let body = request_with(Anthropic, &history, ToolChoice::Required, extra);
+    assert_eq!(body["tool_choice"], json!({"type": "any"}));
+}
+
+/// Writes a request in which thinking is left out, with edits of its context.
+fn edited_request(edits: &Value) -> Value {
+    let history = [vec![user("Look.")], thoughtless_step("a")].concat();
+    let extra = json!({
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "context_management": {"edits": edits},
+    });
+    code_request(&history, extra)
+}
+
+// P5
+#[test]
+fn the_edit_of_thoughts_goes_with_thinking() {
+    let thoughts = json!({"type": "clear_thinking_20251015", "keep": "all"});
+    let uses = json!({"type": "clear_tool_uses_20250919"});
+    let body = edited_request(&json!([thoughts, uses]));
+    assert_eq!(body["context_management"], json!({"edits": [uses]}));
+    let body = edited_request(&json!([thoughts]));
+    assert_eq!(body.get("context_management"), None);
+}
+
+#[test]
+fn the_default_limit_has_room_for_thinking() {
+    let limit = |extra: Value, max_tokens| {
+        let body = protocol(Anthropic).request(&Request {
+            model: "m",
+            instructions: "",
+            history: &[user("Hi")],
+            declarations: &declared(Anthropic, false),
+            tool_choice: ToolChoice::Auto,
+            stream: false,
+            max_tokens,
+            extra: extra.as_object().expect("an object"),
+        });
+        body["max_tokens"].clone()
+    };
+    let thinking = json!({"thinking": {"type": "enabled", "budget_tokens": 16_000}});
+    assert_eq!(limit(thinking.clone(), None), 24_192);
+    assert_eq!(limit(thinking, Some(20_000)), 20_000);
+    assert_eq!(limit(json!({}), None), 8192);
+}
+
+/// Returns the types of the blocks after a step with advice, in a request with tools.
+fn blocks_after_advice(tools: Value) -> Vec<Value> {
+    let items = vec![
+        json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "advisor", "input": {}}),
+        json!({"type": "advisor_tool_result", "tool_use_id": "srvtoolu_1",
+            "content": {"type": "advisor_result", "text": "Look left."}}),
+        json!({"type": "text", "text": "Left."}),
+    ];
+    let native = RawTurn {
+        provider: Anthropic.id(),
+        items,
+    };
+    let history = [
+        user("Look."),
+        assistant("Left.", &[], Some(native)),
+        user("And?"),
+    ];
+    let body = code_request(&history, json!({"tools": tools}));
+    let blocks = body["messages"][1]["content"].as_array();
+    let blocks = blocks.expect("blocks").iter();
+    blocks.map(|block| block["type"].clone()).collect()
+}
+
+// P5
+#[test]
+fn advice_stays_behind_without_the_advisor() {
+    assert_eq!(blocks_after_advice(json!([])), ["text"]);
+}
+
+#[test]
+fn advice_goes_back_with_the_advisor() {
+    let advisor =
+        json!({"type": "advisor_20260301", "name": "advisor", "model": "claude-opus-4-6"});
+    assert_eq!(
+        blocks_after_advice(json!([advisor])),
+        ["server_tool_use", "advisor_tool_result", "text"]
+    );
+}
+
 #[test]
 fn thinking_is_back_in_the_next_turn() {
     let next = vec![assistant("Left.", &[], None), user("And now?")];

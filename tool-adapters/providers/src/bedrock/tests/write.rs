@@ -2,15 +2,17 @@
 
 use crate::Provider::Bedrock;
 use crate::bedrock::tests::{message, start, step, stop, tool_use};
+use crate::bedrock::write::model_item;
 use crate::protocol::protocol;
+use crate::step_model::MODEL;
 use crate::tests::fixtures::{
-    answers, assistant, history, native, pretty, pretty_request, read, request, request_with,
-    result, user,
+    answers, assistant, history, native, pretty, pretty_request, read, request, request_of,
+    request_with, result, user,
 };
 use expect_test::expect;
-use serde_json::json;
-use tool_core::call::ResultForm;
-use tool_core::session::ToolChoice;
+use serde_json::{Map, Value, json};
+use tool_core::call::{ModelResult, ResultForm};
+use tool_core::session::{Message, ToolChoice};
 
 // L18
 #[test]
@@ -22,11 +24,9 @@ fn results_of_a_step_are_one_message() {
           "content": [
             {"toolResult":{"content":[{"json":{"$ref":"#/a","n":1}}],"toolUseId":"t1"}},
             {"toolResult":{"content":[{"text":"hello"}],"toolUseId":"t1"}},
-            {"toolResult":{"content":[{"text":"the slot is taken"}],"status":"error","toolUseId":"t1"}},
-            {
-              "toolResult": {"content":[{"text":"An internal error occurred"}],"status":"error","toolUseId":"t1"}
-            },
-            {"toolResult":{"content":[{"text":"a person has to agree"}],"status":"error","toolUseId":"t1"}},
+            {"toolResult":{"content":[{"text":"the slot is taken"}],"toolUseId":"t1"}},
+            {"toolResult":{"content":[{"text":"An internal error occurred"}],"toolUseId":"t1"}},
+            {"toolResult":{"content":[{"text":"a person has to agree"}],"toolUseId":"t1"}},
             {"toolResult":{"content":[{"json":{}}],"toolUseId":"t1"}},
             {"toolResult":{"content":[{"json":{}}],"toolUseId":"t1"}},
             {
@@ -85,12 +85,12 @@ fn a_request_is_what_the_api_takes() {
                 },
                 {
                   "toolResult": {"content":[{"text":"arguments are no JSON"}],"status":"error","toolUseId":"call_1"}
-                }
+                },
+                {"text":"And up?"},
+                {"text":"Please."}
               ],
               "role": "user"
-            },
-            {"content":[{"text":"I see."}],"role":"assistant"},
-            {"content":[{"text":"And up?"},{"text":"Please."}],"role":"user"}
+            }
           ],
           "system": [{"text":"Be brief."}],
           "toolConfig": {"toolChoice":{"any":{}},"tools":"declared"}
@@ -185,4 +185,136 @@ fn claudes_turn_that_began_without_a_thought_goes_on_so() {
         let body = request_with(Bedrock, &history, ToolChoice::Auto, extra);
         assert_eq!(body["additionalModelRequestFields"], left);
     }
+}
+
+/// Writes a request to a model in which a call is forced.
+fn request_to(model: &str, history: &[Message]) -> Value {
+    request_of(Bedrock, model, history, ToolChoice::Required, &Map::new())
+}
+
+const LLAMA: &str = "meta.llama3-3-70b-instruct-v1:0";
+
+// P5
+#[test]
+fn only_claude_and_nova_get_the_mark_of_an_error() {
+    let history = [
+        user("Look."),
+        assistant("", &[("a", "{}")], None),
+        result("a", "no", true),
+    ];
+    let status = |model| {
+        let body = request_to(model, &history);
+        body["messages"][2]["content"][0]["toolResult"]["status"].clone()
+    };
+    for model in ["us.anthropic.claude-sonnet-4-6", "amazon.nova-pro-v1:0"] {
+        assert_eq!(status(model), "error", "{model}");
+    }
+    for model in [LLAMA, "writer.palmyra-x5-v1:0"] {
+        assert_eq!(status(model), Value::Null, "{model}");
+    }
+}
+
+// P5
+#[test]
+fn only_models_that_can_be_made_to_call_get_a_choice() {
+    let choice = |model| request_to(model, &[user("Hi")])["toolConfig"]["toolChoice"].clone();
+    for model in [
+        "eu.anthropic.claude-sonnet-5",
+        "amazon.nova-pro-v1:0",
+        "mistral.mistral-large-2407-v1:0",
+        "arn:aws:bedrock:eu-west-1:1:application-inference-profile/x",
+    ] {
+        assert_eq!(choice(model), json!({"any": {}}), "{model}");
+    }
+    for model in [LLAMA, "mistral.mistral-small-2402-v1:0"] {
+        assert_eq!(choice(model), Value::Null, "{model}");
+    }
+}
+
+// P5, M14
+#[test]
+fn some_models_take_the_image_of_a_result_from_the_user() {
+    let parts = json!([{"type": "image", "data": "iVBORw==", "mimeType": "image/png"}]);
+    let picture = Message::Result {
+        call_id: "a".into(),
+        tool: "look".into(),
+        result: ModelResult {
+            text: parts.to_string(),
+            is_error: false,
+            reply: true,
+            parts: true,
+            is_text: false,
+            goes_on: false,
+        },
+    };
+    let history = [user("Look."), assistant("", &[("a", "{}")], None), picture];
+    let in_result = |model| {
+        let body = request_to(model, &history);
+        assert!(body.to_string().contains("iVBORw=="), "{model}: {body}");
+        body["messages"][2].to_string().contains("iVBORw==")
+    };
+    for model in ["anthropic.claude", "amazon.nova-lite", "meta.llama4-scout"] {
+        assert!(in_result(model), "{model}");
+    }
+    assert!(!in_result("meta.llama3-2-90b-instruct-v1:0"));
+}
+
+const CLAUDE: &str = "anthropic.claude-sonnet-4-6";
+
+/// Returns the request to a model after a step with a signed thought, which another may have made.
+fn request_after_thought(model: &str, named: Option<&str>) -> String {
+    let mut native = native(Bedrock, &read(Bedrock, &step()));
+    let model_item = named.and_then(|named| model_item(named, &native.items));
+    native.items.extend(model_item);
+    let calls = [("t1", "{}"), ("t2", "{}")];
+    let history = [
+        user("Look."),
+        assistant("", &calls, Some(native)),
+        result("t1", "1", false),
+        result("t2", "2", false),
+    ];
+    request_to(model, &history).to_string()
+}
+
+// P5
+#[test]
+fn the_thought_of_another_model_stays_behind() {
+    for model in ["amazon.nova-2-lite-v1:0", LLAMA] {
+        let body = request_after_thought(model, Some(CLAUDE));
+        assert!(body.contains("Left, then right."), "{body}");
+        assert!(!body.contains("reasoningContent"), "{body}");
+    }
+}
+
+// P4
+#[test]
+fn the_thought_of_the_same_model_goes_back() {
+    let body = request_after_thought(CLAUDE, Some(CLAUDE));
+    assert!(body.contains("reasoningContent"), "{body}");
+    assert!(!body.contains(MODEL), "{body}");
+}
+
+// P5
+#[test]
+fn a_thought_without_its_model_goes_to_claude_only() {
+    assert!(request_after_thought(CLAUDE, None).contains("reasoningContent"));
+    assert!(!request_after_thought(LLAMA, None).contains("reasoningContent"));
+}
+
+// P5
+#[test]
+fn the_edit_of_thoughts_goes_with_thinking() {
+    let history = [
+        user("Look."),
+        assistant("", &[("a", "{}")], None),
+        result("a", "1", false),
+    ];
+    let extra = json!({"additionalModelRequestFields": {
+        "thinking": {"type": "enabled", "budget_tokens": 1024},
+        "context_management": {"edits": [{"type": "clear_thinking_20251015"}]},
+    }});
+    let extra = extra.as_object().expect("an object");
+    let body = request_with(Bedrock, &history, ToolChoice::Required, extra);
+    assert_eq!(body.get("additionalModelRequestFields"), None);
+    assert_eq!(body["toolConfig"]["toolChoice"], json!({"any": {}}));
 }
