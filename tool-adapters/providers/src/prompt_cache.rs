@@ -1,6 +1,7 @@
 //! Prompt caching: the marks and keys by which a provider keeps the beginning of a request.
 
 use crate::Provider;
+use crate::bedrock::models;
 use crate::hosts::Host;
 use crate::request::Request;
 use serde_json::{Value, json};
@@ -148,8 +149,12 @@ pub(crate) fn last_user_contents(body: &mut Value) -> Vec<&mut Vec<Value>> {
 /// Marks the tools, the system instruction and the last two turns of the user in a request to
 /// Anthropic.
 pub(crate) fn mark_anthropic(_model: &str, body: &mut Value) {
-    let mut budget = MarkBudget::of(body, |name| name == "cache_control");
-    for content in last_user_contents(body) {
+    const MARK: &str = "cache_control";
+    let mut budget = MarkBudget::of(body, |name| name == MARK);
+    // With a mark of the whole request, the provider marks the last block itself.
+    let of_request = body.get(MARK).filter(|mark| mark.is_object()).cloned();
+    let marked_already = usize::from(of_request.is_some());
+    for content in last_user_contents(body).into_iter().skip(marked_already) {
         budget.spend(|| mark_last_block(content));
     }
     if let Some(system) = body.get_mut("system") {
@@ -164,6 +169,40 @@ pub(crate) fn mark_anthropic(_model: &str, body: &mut Value) {
         if let Some(tool) = last {
             budget.spend(|| mark_block(tool));
         }
+    }
+
+    let mut has_hour = of_request.is_some_and(|mark| mark["ttl"] == HOUR);
+    for place in ["/messages", "/system", "/tools"] {
+        if let Some(blocks) = body.pointer_mut(place) {
+            lengthen(blocks, MARK, &mut has_hour);
+        }
+    }
+}
+
+/// The longer of the two lives of a cache. Without it a mark is for five minutes.
+const HOUR: &str = "1h";
+
+/// Gives the marks before one for an hour the same life, from the last to the first: the providers
+/// refuse a longer life after a shorter one. `has_hour` is true if a mark for an hour follows.
+fn lengthen(value: &mut Value, name: &str, has_hour: &mut bool) {
+    match value {
+        Value::Array(items) => {
+            for item in items.iter_mut().rev() {
+                lengthen(item, name, has_hour);
+            }
+        }
+        Value::Object(members) => {
+            if let Some(mark) = members.get_mut(name).and_then(Value::as_object_mut) {
+                *has_hour |= mark.get("ttl").is_some_and(|life| life == HOUR);
+                if *has_hour {
+                    mark.insert("ttl".to_owned(), HOUR.into());
+                }
+            }
+            if let Some(content) = members.get_mut("content") {
+                lengthen(content, name, has_hour);
+            }
+        }
+        _ => {}
     }
 }
 
@@ -203,13 +242,11 @@ fn mark_block(block: &mut Value) -> bool {
 /// Adds cache points to a request to Bedrock. Only models of Anthropic and Amazon take them, and
 /// those of Amazon not among the tools.
 pub(crate) fn mark_bedrock(model: &str, body: &mut Value) {
-    let is_anthropics = ["anthropic.", "claude"]
-        .iter()
-        .any(|name| model.contains(name));
-    if !is_anthropics && !model.contains("nova") {
+    const POINT: &str = "cachePoint";
+    if !models::is_claude_or_nova(model) {
         return;
     }
-    let mut budget = MarkBudget::of(body, |name| name == "cachePoint");
+    let mut budget = MarkBudget::of(body, |name| name == POINT);
     for content in last_user_contents(body) {
         budget.spend(|| add_point(content));
     }
@@ -219,18 +256,32 @@ pub(crate) fn mark_bedrock(model: &str, body: &mut Value) {
     let tools = body
         .pointer_mut("/toolConfig/tools")
         .and_then(Value::as_array_mut);
-    if let Some(tools) = tools.filter(|_| is_anthropics) {
+    if let Some(tools) = tools.filter(|_| models::is_claude(model)) {
         budget.spend(|| add_point(tools));
+    }
+
+    let mut has_hour = false;
+    for place in ["/messages", "/system", "/toolConfig/tools"] {
+        if let Some(blocks) = body.pointer_mut(place) {
+            lengthen(blocks, POINT, &mut has_hour);
+        }
     }
 }
 
-/// Returns false for a list that ends with a cache point already, or is empty.
+/// Adds a cache point at the end of a list, but before documents that are no PDF: the provider
+/// refuses a point right after one. Returns false if there is a point already, or nothing before
+/// it.
 fn add_point(blocks: &mut Vec<Value>) -> bool {
-    let has_content = blocks
-        .last()
-        .is_some_and(|last| last.get("cachePoint").is_none());
-    if has_content {
-        blocks.push(json!({"cachePoint": {"type": "default"}}));
+    let takes_point = |block: &Value| {
+        let format = block.pointer("/document/format");
+        format.is_none_or(|format| format == "pdf")
+    };
+    let Some(last) = blocks.iter().rposition(takes_point) else {
+        return false;
+    };
+    let is_marked = blocks[last].get("cachePoint").is_some();
+    if !is_marked {
+        blocks.insert(last + 1, json!({"cachePoint": {"type": "default"}}));
     }
-    has_content
+    !is_marked
 }

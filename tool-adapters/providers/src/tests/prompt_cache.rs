@@ -2,7 +2,7 @@
 
 use crate::Provider;
 use crate::hosts::Host;
-use crate::prompt_cache::cache_prompt;
+use crate::prompt_cache::{cache_prompt, mark_bedrock};
 use crate::protocol::protocol;
 use crate::request::Request;
 use crate::tests::fixtures::{assistant, declared, result, user};
@@ -115,6 +115,101 @@ fn anthropic_gets_at_most_four_marks() {
         ..Sent::to(Provider::Anthropic, &history)
     };
     assert_eq!(marks(&sent.body(), "cache_control").len(), 4);
+}
+
+/// Returns the places of the marks in a body, each with the life of its mark.
+fn lives(body: &Value, name: &str) -> Vec<String> {
+    let with_life = |place: String| {
+        let life = body.pointer(&format!("{place}/{name}/ttl"));
+        let life = life.and_then(Value::as_str).unwrap_or("5m");
+        format!("{place} {life}")
+    };
+    let mut lives = marks(body, name)
+        .into_iter()
+        .map(with_life)
+        .collect::<Vec<_>>();
+    lives.sort();
+    lives
+}
+
+// P5: the server refuses a longer life after a shorter one.
+#[test]
+fn marks_before_one_for_an_hour_are_for_an_hour() {
+    let history = two_steps();
+    let mark = json!({"type": "ephemeral", "ttl": "1h"});
+    let system = json!([{"type": "text", "text": "a", "cache_control": mark}]);
+    let sent = Sent {
+        extra: Map::from_iter([("system".to_owned(), system)]),
+        ..Sent::to(Provider::Anthropic, &history)
+    };
+    assert_eq!(
+        lives(&sent.body(), "cache_control"),
+        [
+            "/messages/2/content/0 5m",
+            "/messages/4/content/0 5m",
+            "/system/0 1h",
+            "/tools/0 1h",
+        ]
+    );
+}
+
+// P5
+#[test]
+fn a_mark_of_the_whole_request_is_that_of_its_last_block() {
+    let history = two_steps();
+    let mark = json!({"type": "ephemeral", "ttl": "1h"});
+    let sent = Sent {
+        extra: Map::from_iter([("cache_control".to_owned(), mark)]),
+        ..Sent::to(Provider::Anthropic, &history)
+    };
+    assert_eq!(
+        lives(&sent.body(), "cache_control"),
+        [
+            " 1h",
+            "/messages/2/content/0 1h",
+            "/system/0 1h",
+            "/tools/0 1h",
+        ]
+    );
+}
+
+// P5
+#[test]
+fn points_before_one_for_an_hour_are_for_an_hour() {
+    let history = two_steps();
+    let point = json!({"cachePoint": {"type": "default", "ttl": "1h"}});
+    let sent = Sent {
+        model: "anthropic.claude-sonnet-4-5",
+        extra: Map::from_iter([("system".to_owned(), json!([{"text": "a"}, point]))]),
+        ..Sent::to(Provider::Bedrock, &history)
+    };
+    assert_eq!(
+        lives(&sent.body(), "cachePoint"),
+        [
+            "/messages/2/content/1 5m",
+            "/messages/4/content/1 5m",
+            "/system/1 1h",
+            "/toolConfig/tools/1 1h",
+        ]
+    );
+}
+
+// P5: the server refuses a point right after a document that is no PDF.
+#[test]
+fn a_point_stands_before_documents_that_are_no_pdf() {
+    let mut body = json!({"messages": [{"role": "user", "content": [
+        {"text": "Compare."},
+        {"document": {"format": "pdf", "name": "a"}},
+        {"document": {"format": "docx", "name": "b"}},
+        {"document": {"format": "csv", "name": "c"}},
+    ]}]});
+    mark_bedrock("anthropic.claude", &mut body);
+    assert_eq!(marks(&body, "cachePoint"), ["/messages/0/content/2"]);
+    let mut only = json!({"messages": [{"role": "user", "content": [
+        {"document": {"format": "docx", "name": "b"}},
+    ]}]});
+    mark_bedrock("anthropic.claude", &mut only);
+    assert!(marks(&only, "cachePoint").is_empty(), "{only}");
 }
 
 #[test]
