@@ -543,8 +543,8 @@ mod tests {
     }
 
     // T15
-    #[test]
-    fn many_updates_at_once_are_not_too_many() {
+    #[tokio::test]
+    async fn many_updates_at_once_are_not_too_many() {
         let changes = ChangeNotifier::default();
         let subscriptions = Subscriptions::new(&changes, &Client::default(), |_| true);
         subscriptions.add("notes://7".to_owned()).expect("a place");
@@ -566,8 +566,8 @@ mod tests {
     }
 
     // T26
-    #[test]
-    fn a_client_gets_no_update_of_what_it_does_not_see() {
+    #[tokio::test]
+    async fn a_client_gets_no_update_of_what_it_does_not_see() {
         let changes = ChangeNotifier::default();
         let subscriptions =
             Subscriptions::new(&changes, &Client::default(), |uri| uri != "notes://secret");
