@@ -420,6 +420,10 @@ mod tests {
         assert_eq!(unknown_outcomes(&agent), 0, "it still runs");
 
         is_running.store(false, Ordering::SeqCst);
+        // The end of the dropped call is recorded by a task.
+        for _ in 0..10 {
+            tokio::task::yield_now().await;
+        }
         let _ = agent.resume().await;
         assert_eq!(unknown_outcomes(&agent), 1, "{:?}", agent.history());
     }
