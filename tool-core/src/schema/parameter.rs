@@ -119,7 +119,11 @@ impl Constraint {
         Self::range(number(min), number(max), exclusive)
     }
 
-    /// Returns a bound of a `u128`. One beyond `i128::MAX` does not compile.
+    /// Returns a bound of a `u128`.
+    ///
+    /// # Panics
+    ///
+    /// If the bound is beyond `i128::MAX`. In a constant, that is an error of the compiler.
     #[must_use]
     pub const fn wide(bound: u128) -> i128 {
         assert!(
