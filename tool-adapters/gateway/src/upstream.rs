@@ -559,7 +559,7 @@ struct Subscriptions {
 struct Subscription {
     /// True if the server has taken it.
     is_taken: bool,
-    /// The last attempt, by which others are told from it.
+    /// The number of its last attempt.
     attempt: u64,
 }
 

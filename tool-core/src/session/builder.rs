@@ -498,7 +498,7 @@ fn list_renewed(earlier: &Arc<SessionInner>, session: &Arc<SessionInner>) -> boo
     is_open
 }
 
-/// What becomes of a session that is about to be listed under its id.
+/// The end of an attempt to list a session under its id.
 enum Listing {
     /// It is listed.
     Listed,

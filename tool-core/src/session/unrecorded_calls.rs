@@ -19,7 +19,7 @@ struct UnrecordedCall {
     ended: Option<Instant>,
 }
 
-/// What this process knows of a call that an engine makes again.
+/// The knowledge of this process about a call that an engine makes again.
 pub(crate) enum EarlierRun {
     /// An earlier run of the step still makes the call.
     Running,

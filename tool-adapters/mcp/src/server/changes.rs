@@ -51,7 +51,7 @@ pub(crate) enum Change {
 pub struct ResourceUpdate {
     /// The resource to which clients have subscribed.
     resource: Arc<str>,
-    /// What has changed: the resource or the part.
+    /// The resource or the part that has changed.
     uri: Arc<str>,
 }
 

@@ -98,7 +98,7 @@ enum Notification {
     Log(Box<LogMessage>),
 }
 
-/// What a call reports that its client asks for.
+/// The reports of a call that its client asks for.
 #[derive(Default)]
 struct Reports {
     wanted: Wanted,

@@ -217,7 +217,7 @@ impl LiveCalls {
     }
 
     /// Cancels all calls, and waits a moment until their work has ended. Returns what has ended;
-    /// the rest is aborted. A decision among it is told all the same.
+    /// the rest is aborted. A decision among it is returned too.
     pub(crate) async fn cancel_all(&mut self) -> Vec<FinishedWork> {
         const CLOSING: Duration = Duration::from_secs(1);
         for tracked in self

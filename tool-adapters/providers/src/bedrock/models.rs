@@ -1,4 +1,4 @@
-//! What the models of Bedrock differ in, by their names.
+//! The differences between the models of Bedrock, by their names.
 
 /// Returns true for a model of Anthropic.
 pub(crate) fn is_claude(model: &str) -> bool {
