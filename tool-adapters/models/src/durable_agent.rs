@@ -332,7 +332,7 @@ fn time_left(confirmation: &Confirmation, now: SystemTime) -> Duration {
     let left = expires.and_then(|expires| expires.duration_since(now).ok());
     let left = left.unwrap_or_default();
     let margin = END_BEFORE.min(left / 10);
-    (left - margin).min(MAX_WAIT)
+    left.saturating_sub(margin).min(MAX_WAIT)
 }
 
 fn expiry_note(confirmation: &Confirmation) -> String {

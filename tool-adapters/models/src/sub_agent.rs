@@ -200,7 +200,7 @@ impl<M: Model + 'static, F: Fn() -> M + Send + Sync + 'static> SubAgent<F> {
                 continue;
             }
 
-            let answer = answer_of(step, std::mem::take(&mut said))?;
+            let answer = answer_of(&step, std::mem::take(&mut said))?;
             let messages = history.messages();
             match self.guards.check_answer(ctx, &answer, messages).await? {
                 AnswerVerdict::Pass => return Ok(answer),
@@ -361,7 +361,7 @@ fn push_part(step: ModelStep, history: &mut History) {
 
 /// Returns the answer of the agent: its parts so far, and the last one. Half an answer is an error, as
 /// its caller could not tell.
-fn answer_of(step: ModelStep, said: String) -> Result<String, ToolError> {
+fn answer_of(step: &ModelStep, said: String) -> Result<String, ToolError> {
     let text = said + step.text.as_deref().unwrap_or_default();
     let text = Some(text).filter(|text| !text.trim().is_empty());
     let is_whole = step.finish == ReplyFinish::Complete

@@ -180,7 +180,7 @@ pub(crate) fn encode_results<F: ChatForm>(
     for answer in answers {
         files.add(&answer.name(), &answer.result, answer.accepted());
     }
-    let accepted = answers.first().map(|answer| answer.accepted());
+    let accepted = answers.first().map(ToolAnswer::accepted);
     if let Some(message) = accepted.and_then(|accepted| F::user(&files.take(), accepted)) {
         messages.extend(acknowledged.then(acknowledgement));
         messages.push(message);

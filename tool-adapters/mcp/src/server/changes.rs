@@ -558,8 +558,8 @@ mod tests {
         assert!(
             matches!(
                 sent.as_slice(),
-                [ServerNotification::ResourceUpdatedNotification(updated)]
-                    if updated.params.uri == "notes://7"
+                [ServerNotification::ResourceUpdatedNotification(only)]
+                    if only.params.uri == "notes://7"
             ),
             "{sent:?}"
         );

@@ -9,7 +9,7 @@
 use super::support::{LineClient, server, stateless, until};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
-use tool_adapters::mcp::Server;
+use tool_adapters::mcp::{ResourceUpdate, Server};
 use tool_core::text::hex;
 use tool_core::tool::{
     CompletionRequest, PromptMessage, Resource, ResourceContents, ResourceDefinition,
@@ -756,9 +756,12 @@ async fn stream_of_changes_carries_parts_of_resources() {
     )
     .await;
     // The stream is open once it has been acknowledged, and listens a moment later.
-    let changed = async {
+    let reporting = async {
         loop {
-            changes.part_updated("letters://book", "letters://book/1");
+            changes.updated([ResourceUpdate::of_part(
+                "letters://book",
+                "letters://book/1",
+            )]);
             tokio::task::yield_now().await;
         }
     };
@@ -777,7 +780,7 @@ async fn stream_of_changes_carries_parts_of_resources() {
     };
     tokio::select! {
         () = two_parts => {}
-        () = changed => unreachable!("it changes for ever"),
+        () = reporting => unreachable!("it changes for ever"),
     }
 }
 

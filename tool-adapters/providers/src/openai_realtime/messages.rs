@@ -270,7 +270,7 @@ pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
     for answer in answers {
         files.add(&answer.name(), &answer.result, answer.accepted());
     }
-    let accepted = answers.first().map(|answer| answer.accepted());
+    let accepted = answers.first().map(ToolAnswer::accepted);
     let files = accepted.and_then(|accepted| user_item(&files.take(), accepted));
 
     let results = answers.iter().map(|answer| {
