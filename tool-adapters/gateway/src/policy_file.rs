@@ -253,6 +253,29 @@ pub(crate) struct ServerRule {
     pub(crate) oauth: Option<LoginSettings>,
 }
 
+impl ServerRule {
+    /// Returns the options that a connection depends on, and no others: a change of those connects
+    /// no server anew.
+    pub(crate) fn of_connection(self) -> Self {
+        // Each field is named, so that a new one is decided here.
+        Self {
+            prefix: self.prefix,
+            timeout: self.timeout,
+            pinned_only: self.pinned_only,
+            env_from_parent: self.env_from_parent,
+            allow_unencrypted: self.allow_unencrypted,
+            elicitation: self.elicitation,
+            roots: self.roots,
+            sampling: self.sampling,
+            oauth: self.oauth,
+            auto_approve: false,
+            rate: None,
+            max_concurrent: None,
+            circuit_breaker: None,
+        }
+    }
+}
+
 /// The table `sampling` of a server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]

@@ -41,13 +41,9 @@ const CONNECTING: Duration = Duration::from_secs(30);
 impl Route {
     pub(crate) fn new(mut entry: ServerEntry, policy: &GatewayPolicy) -> Self {
         let rule = policy.file.servers.get(&entry.name);
-        let mut rule = rule.cloned().unwrap_or_default();
-        // These hold for calls, so the connection stays when they change.
+        let rule = rule.cloned().unwrap_or_default().of_connection();
+        // The approvals hold for calls, so the connection stays when they change.
         entry.approved = ApprovedTools::default();
-        rule.auto_approve = false;
-        rule.rate = None;
-        rule.max_concurrent = None;
-        rule.circuit_breaker = None;
         let pins = policy.file.pins.clone().unwrap_or_default();
         Self {
             prefix: policy.prefix_of(&entry.name),

@@ -237,13 +237,28 @@ fn check_limits(tool: &ToolDefinition) -> Vec<String> {
     .collect()
 }
 
-/// Refuses retries of a tool whose calls may have further effects when they are repeated.
-fn check_retries(tool: &ToolDefinition) -> Option<String> {
-    let may_retry = tool.flags().idempotent;
-    (tool.retries().is_some() && !may_retry).then(|| {
-        "`retries` needs a tool that can be called again without further effects; mark it `idempotent`, make it a `retrieval`, or remove `retries`"
-            .to_owned()
-    })
+/// The most retries of a tool, as the macro takes them.
+const MAX_RETRIES: u32 = 16;
+
+/// Refuses retries of a tool whose calls may have further effects when they are repeated, and
+/// numbers of retries that the macro refuses.
+fn check_retries(tool: &ToolDefinition) -> Vec<String> {
+    let mut problems = Vec::new();
+    let Some(retries) = tool.retries() else {
+        return problems;
+    };
+    if !(1..=MAX_RETRIES).contains(&retries) {
+        problems.push(format!(
+            "expected `retries` of 1 to {MAX_RETRIES}, got {retries}; remove the option for no retries"
+        ));
+    }
+    if !tool.flags().idempotent {
+        problems.push(
+            "`retries` needs a tool that can be called again without further effects; mark it `idempotent`, make it a `retrieval`, or remove `retries`"
+                .to_owned(),
+        );
+    }
+    problems
 }
 
 /// Refuses a raw tool whose duplicates the model has to confirm: it has the parameters of its schema

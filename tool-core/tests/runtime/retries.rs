@@ -280,3 +280,16 @@ fn retries_of_other_tools_do_not_build() {
     let built = ToolContext::builder().with(raw().retries(2).idempotent());
     assert!(built.build().is_ok());
 }
+
+// R-B9
+#[test]
+fn numbers_of_retries_are_those_the_macro_takes() {
+    for retries in [0, 17] {
+        let built = ToolContext::builder().with(raw().retries(retries).idempotent());
+        let errors = built.build().expect_err("out of range").to_string();
+        let expected = format!("expected `retries` of 1 to 16, got {retries}");
+        assert!(errors.contains(&expected), "{errors}");
+    }
+    let built = ToolContext::builder().with(raw().retries(16).idempotent());
+    assert!(built.build().is_ok());
+}

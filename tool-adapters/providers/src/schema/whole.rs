@@ -246,6 +246,26 @@ impl<'a> WholeProjector<'a> {
         self.form.refuses.contains(&keyword)
     }
 
+    /// Returns true for a keyword that would hold for the properties or items of one that the
+    /// provider refuses.
+    fn is_opened(&self, own: &KeywordSet<'a>, (keyword, value): DroppedKeyword<'a>) -> bool {
+        let named_before = match keyword {
+            "additionalProperties" => "patternProperties",
+            "items" => "prefixItems",
+            _ => return false,
+        };
+        let accepts_any =
+            matches!(value, Value::Bool(true)) || value.as_object().is_some_and(Map::is_empty);
+        self.refuses(named_before) && own.map.contains_key(named_before) && !accepts_any
+    }
+
+    /// Leaves out a keyword that would refuse what the description allows.
+    fn open(&mut self, own: &KeywordSet<'a>, keyword: &str) {
+        let detail = "others are accepted: the description says which";
+        self.base.log.weakened(&own.pointer, keyword, detail);
+        self.weaken(own.map);
+    }
+
     /// Writes a `const` as an `enum`, and adds another keyword that the provider refuses to the
     /// description.
     fn refused(
@@ -278,6 +298,11 @@ impl<'a> WholeProjector<'a> {
         let is_refused = self.refuses(keyword);
         let is_lossy = self.would_refuse_more(own, keyword);
         self.has_inverting |= INVERTING.contains(&keyword) && !is_refused;
+        if !is_refused && self.is_opened(own, (keyword, value)) {
+            self.open(own, keyword);
+            return;
+        }
+
         let log = &mut self.base.log;
         let mut report = |kind, detail: &str| log.add(&own.pointer, keyword, kind, detail);
         match keyword {
@@ -393,7 +418,8 @@ impl<'a> WholeProjector<'a> {
     }
 
     fn merged_root(&mut self, place: SchemaPlace<'a>) -> Option<Value> {
-        let merged = self.base.merged(SchemaNode::of(place), true)?;
+        let keeps_patterns = !self.refuses("patternProperties");
+        let merged = self.base.merged(SchemaNode::of(place), keeps_patterns)?;
         self.base.report_root_type();
         let written = Map::from_iter([("type".to_owned(), Value::from("object"))]);
         let mut whole = WholeObject {
@@ -404,6 +430,10 @@ impl<'a> WholeProjector<'a> {
         for (at, own) in merged.own.iter().enumerate() {
             texts.extend(own.map.get("description").and_then(Value::as_str));
             self.beside(own, at == 0, &mut whole);
+            let rest = own.map.get("additionalProperties");
+            if rest.is_some_and(|rest| self.is_opened(own, ("additionalProperties", rest))) {
+                self.open(own, "additionalProperties");
+            }
         }
         let WholeObject {
             mut written,

@@ -94,7 +94,8 @@ pub(crate) async fn run(
         }
         Err(error) => failed(error),
     };
-    call.has_run.store(end.has_run, Ordering::Relaxed);
+    // An earlier attempt may have run.
+    call.has_run.fetch_or(end.has_run, Ordering::Relaxed);
     end.response
 }
 

@@ -73,6 +73,54 @@ fn a_keyword_that_inverts_a_refused_one_is_described() {
     );
 }
 
+/// A provider that refuses the names of properties and items by pattern and by place alone.
+const NAMELESS: ProviderSpec = ProviderSpec {
+    schema: SchemaForm::Whole(&WholeSchema {
+        refuses: &["patternProperties", "prefixItems"],
+    }),
+    ..openai_chat::SPEC
+};
+
+#[test]
+fn further_properties_and_items_are_open_without_those_named() {
+    for (keyword, schema) in [
+        (
+            "additionalProperties",
+            json!({"type": "object", "patternProperties": {"^x": {"type": "string"}}, "additionalProperties": false}),
+        ),
+        (
+            "items",
+            json!({"type": "array", "prefixItems": [{"type": "string"}], "items": {"type": "integer"}}),
+        ),
+    ] {
+        let root = json!({"type": "object", "properties": {"p": schema}});
+        let projection = project(&NAMELESS, &root, false).expect("the schema has a form");
+        let written = &projection.schema["properties"]["p"];
+        assert_eq!(written.get(keyword), None, "{written}");
+        assert_eq!(
+            reported(&projection, "/properties/p", keyword),
+            Some(ChangeKind::Weakened)
+        );
+    }
+}
+
+#[test]
+fn a_merged_root_is_open_without_its_patterns() {
+    let root = json!({
+        "type": "object",
+        "patternProperties": {"^x": {"type": "string"}},
+        "additionalProperties": false,
+        "oneOf": [{"required": ["x"]}, {"required": ["xy"]}]
+    });
+    let projection = project(&NAMELESS, &root, false).expect("the schema has a form");
+    let written = &projection.schema;
+    assert_eq!(written.get("additionalProperties"), None, "{written}");
+    assert_eq!(
+        reported(&projection, "", "additionalProperties"),
+        Some(ChangeKind::Weakened)
+    );
+}
+
 fn has_refused(written: &Value) -> bool {
     let mut found = false;
     crate::schema::document::for_each_schema(written, &mut |schema| {
