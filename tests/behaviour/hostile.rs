@@ -252,21 +252,11 @@ async fn lends(word: &str) -> &str {
     word
 }
 
-type Found<'a> = Cow<'a, str>;
-
 /// Return the first letter.
 #[tool]
 #[allow(mismatched_lifetime_syntaxes, elided_lifetimes_in_paths)]
 async fn lends_a_letter(word: &str) -> Cow<str> {
     Cow::Borrowed(word.get(..1).unwrap_or_default())
-}
-
-/// Return the last letter.
-#[tool]
-#[allow(mismatched_lifetime_syntaxes, elided_lifetimes_in_paths)]
-async fn lends_by_an_alias(word: &str) -> Result<Found, String> {
-    let letter = word.char_indices().last().ok_or("no letter")?;
-    Ok(Cow::Borrowed(&word[letter.0..]))
 }
 
 struct Lender(String);
@@ -297,15 +287,13 @@ fn async_tools_return_what_they_borrow() {
 
 // D2
 #[test]
-fn a_return_type_may_hide_its_lifetime() {
+fn a_cow_may_hide_its_lifetime() {
     let tools = ToolContext::builder()
         .with(lends_a_letter)
-        .with(lends_by_an_alias)
         .build()
         .expect("sound");
     let word = json!({"word": "hi"});
-    assert_eq!(data(&tools, "lends_a_letter", word.clone()), json!("h"));
-    assert_eq!(data(&tools, "lends_by_an_alias", word), json!("i"));
+    assert_eq!(data(&tools, "lends_a_letter", word), json!("h"));
 }
 
 mod hygiene {

@@ -1,7 +1,7 @@
 //! The wrapper of a tool: it decodes the arguments, takes the context, calls the method and
 //! converts the result.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens as _, format_ident, quote, quote_spanned};
 use syn::{Expr, ReturnType, Type};
 
@@ -101,6 +101,19 @@ fn contexts(expansion: &ToolExpansion) -> TokenStream {
     quote_spanned!(site()=> let #contexts = (#first, #(#each),*);)
 }
 
+/// Returns whether a return type names a reference or a lifetime, or a `Cow`, which may hide one.
+fn may_borrow(output: &ReturnType) -> bool {
+    fn has_borrow(tokens: TokenStream) -> bool {
+        tokens.into_iter().any(|tree| match tree {
+            TokenTree::Group(group) => has_borrow(group.stream()),
+            TokenTree::Punct(sign) => matches!(sign.as_char(), '&' | '\''),
+            TokenTree::Ident(name) => name == "Cow",
+            TokenTree::Literal(_) => false,
+        })
+    }
+    matches!(output, ReturnType::Type(_, ty) if has_borrow(ty.to_token_stream()))
+}
+
 /// Writes the call of the method.
 ///
 /// Expands to: `GoogleCalendar::create_event(this, contexts.0, args.title)`
@@ -156,24 +169,29 @@ fn answer(expansion: &ToolExpansion) -> TokenStream {
         .tool
         .arguments()
         .any(|argument| argument.passing.form.borrows_args());
-    // If the method borrows what was decoded, the future owns it.
-    if is_never {
-        let start = quote_spanned!(returned=> __tool::start_endless(#method));
-        return quote_spanned!(name=> let #method = async move { #called.await }; #start);
-    }
-    if borrows || !is_plain(expansion) {
-        // The result may borrow what the future owns, even if its type shows no lifetime. So it is
-        // converted before the future ends.
+    let is_converted_inside = !is_plain(expansion) || borrows && may_borrow(&function.output);
+    if is_converted_inside && !is_never {
+        // A result that borrows from what the future owns is converted before the future ends.
         let converted = converted(expansion, returned);
         return quote_spanned! {name=>
             let #method = async move { match #called.await { #value => #converted } };
             __tool::start_converted(#method)
         };
     }
-    let start = quote_spanned! {returned=>
-        __tool::start(#call, #method, |#value| #value.__split().__value().__error())
+    // If the method borrows what was decoded, the future owns that.
+    let future = if borrows {
+        quote_spanned!(name=> async move { #called.await })
+    } else {
+        called
     };
-    quote_spanned!(name=> let #method = #called; #start)
+    let start = if is_never {
+        quote_spanned!(returned=> __tool::start_endless(#method))
+    } else {
+        quote_spanned! {returned=>
+            __tool::start(#call, #method, |#value| #value.__split().__value().__error())
+        }
+    };
+    quote_spanned!(name=> let #method = #future; #start)
 }
 
 /// Writes the call of a sync method, and the conversion of its result.
@@ -204,13 +222,9 @@ fn converted(expansion: &ToolExpansion, place: Span) -> TokenStream {
     let call = generated("__call");
     let value = generated("__value");
     let converted = match expansion.tool.kind {
-        ItemKind::Tool => {
-            // The compiler points at the value, which is to be the user's return type.
-            let answered = Ident::new("__value", place);
-            quote_spanned! {place=>
-                __tool::Conversion::of(&#value).__split().__value().__error().answer(#answered, #call)
-            }
-        }
+        ItemKind::Tool => quote_spanned! {place=>
+            __tool::Conversion::of(&#value).__split().__value().__error().answer(#value, #call)
+        },
         ItemKind::Prompt => {
             quote_spanned!(place=> __tool::respond_text!(prompt_result, #call, #value))
         }

@@ -69,7 +69,7 @@ const _: () = {
         let __args: CreateEventArgs<'_> = __call.arguments()?;
         let __contexts = (__tool::context::<&RunContext>(__call)?,);
         let __method = async move {
-            match GoogleCalendar::create_event(
+            GoogleCalendar::create_event(
                     __this,
                     __contexts.0,
                     __args.title,
@@ -79,17 +79,8 @@ const _: () = {
                     __args.description.as_deref(),
                 )
                 .await
-            {
-                __value => {
-                    __tool::Conversion::of(&__value)
-                        .__split()
-                        .__value()
-                        .__error()
-                        .answer(__value, __call)
-                }
-            }
         };
-        __tool::start_converted(__method)
+        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
     impl __tool::MainToolsetBlock for GoogleCalendar {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new(

@@ -39,17 +39,9 @@ const _: () = {
         let __args: FindArgs<'_> = __call.arguments()?;
         let __contexts = (__tool::context::<UserData<Db>>(__call)?,);
         let __method = async move {
-            match Desk::find(__this, __contexts.0, &*__args.name).await {
-                __value => {
-                    __tool::Conversion::of(&__value)
-                        .__split()
-                        .__value()
-                        .__error()
-                        .answer(__value, __call)
-                }
-            }
+            Desk::find(__this, __contexts.0, &*__args.name).await
         };
-        __tool::start_converted(__method)
+        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
     impl __tool::MainToolsetBlock for Desk {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("desk")

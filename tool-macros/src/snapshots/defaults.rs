@@ -109,7 +109,7 @@ const _: () = {
             __call.or_instance_default(__args.region, 6, __tool::from_text)?,
         );
         let __method = async move {
-            match Search::search(
+            Search::search(
                     __this,
                     &*__args.query,
                     __args.language,
@@ -122,17 +122,8 @@ const _: () = {
                     __args.depth,
                 )
                 .await
-            {
-                __value => {
-                    __tool::Conversion::of(&__value)
-                        .__split()
-                        .__value()
-                        .__error()
-                        .answer(__value, __call)
-                }
-            }
         };
-        __tool::start_converted(__method)
+        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
     impl __tool::MainToolsetBlock for Search {
         const TOOLSET: __tool::ToolsetSpec<Self> = __tool::ToolsetSpec::new("search")

@@ -53,17 +53,9 @@ const _: () = {
     ) -> __tool::HandlerResult<'__a> {
         let __args: TransferArgs<'_> = __call.arguments()?;
         let __method = async move {
-            match Bank::transfer(__this, &*__args.to, __args.amount).await {
-                __value => {
-                    __tool::Conversion::of(&__value)
-                        .__split()
-                        .__value()
-                        .__error()
-                        .answer(__value, __call)
-                }
-            }
+            Bank::transfer(__this, &*__args.to, __args.amount).await
         };
-        __tool::start_converted(__method)
+        __tool::start(__call, __method, |__value| __value.__split().__value().__error())
     }
     fn __confirm_tool_transfer(__text: &str) -> __tool::ApprovalNeed {
         __tool::decode_arguments::<TransferArgs<'_>>(__text)
