@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tool_adapters_http::debug_only;
 use tool_adapters_http::egress::EgressPolicy;
-use tool_adapters_mcp::{LoginLock, LoginRequest, LoginStore, OAuthLogin};
+use tool_adapters_mcp::{LoginLock, LoginRequest, LoginStore, OAuthLogin, folder_of, sync_folder};
 use tool_core::text::{escape_invisible, hex};
 
 /// The login at a server, the table `oauth` of the policy.
@@ -272,24 +272,6 @@ fn remove_left_behind(path: &Path) {
             _ = fs::remove_file(file.path());
         }
     }
-}
-
-fn folder_of(path: &Path) -> &Path {
-    path.parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
-}
-
-/// Makes the replacement of a file durable.
-#[cfg(unix)]
-fn sync_folder(path: &Path) -> io::Result<()> {
-    File::open(folder_of(path))?.sync_all()
-}
-
-/// Windows has no such operation.
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(all(test, unix))]

@@ -5,6 +5,7 @@
 #[cfg(feature = "auth")]
 mod auth;
 mod client;
+mod durable_folder;
 mod lines;
 mod mailbox;
 mod original;
@@ -22,6 +23,8 @@ pub use crate::client::{
     ImportError, ImportedToolset, McpClient, PinError, Pins, QuarantineReason, QuarantinedTool,
     SamplingBudget, ServerChange, ServerChanges,
 };
+#[doc(hidden)]
+pub use crate::durable_folder::{folder_of, sync_folder};
 #[doc(hidden)]
 pub use crate::server::ResourceUpdate;
 pub use crate::server::{ChangeNotifier, ClientInfo, Server, TaskSupport};

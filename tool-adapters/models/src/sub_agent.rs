@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use tool_core::call::{ModelResult, ResultForm};
 use tool_core::session::{
-    AnswerVerdict, Guards, History, InputVerdict, Message, Model, ModelRequest, ModelStep,
-    ReplyFinish, ToolChoice, UserMessage,
+    AnswerVerdict, Guards, History, InputVerdict, MAX_PAUSES, Message, Model, ModelRequest,
+    ModelStep, ReplyFinish, ToolChoice, UserMessage,
 };
 use tool_core::trace::{self, SpanHandle, SpanKind};
 use tool_core::{
@@ -15,9 +15,6 @@ use tool_core::{
 
 /// The most steps of calls in a task, if no number is set.
 const MAX_STEPS: u32 = 8;
-
-/// The number of times that the model goes on with an answer which its provider has paused.
-const MAX_PAUSES: u32 = 8;
 
 /// The most calls of a step. Further ones are answered with an error.
 const MAX_STEP_CALLS: usize = 32;

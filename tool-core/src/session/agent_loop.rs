@@ -205,8 +205,9 @@ pub(crate) async fn reply<M: Model>(
     open.run(model).boxed().await
 }
 
-/// The number of times that the loop continues an answer which the provider paused.
-const MAX_PAUSES: u32 = 8;
+/// The number of times that the loop continues an answer which the provider paused. Sub-agents have
+/// the same limit.
+pub const MAX_PAUSES: u32 = 8;
 
 /// A reply that has not ended.
 #[allow(

@@ -86,6 +86,8 @@ pub(crate) mod user_message;
 pub(crate) mod tests;
 
 pub use crate::session::agent_event::{AgentEvent, ApprovalWanted, EVENT_SCHEMA_VERSION};
+#[doc(hidden)]
+pub use crate::session::agent_loop::MAX_PAUSES;
 pub use crate::session::agent_loop::ReplyOptions;
 pub use crate::session::agent_stream::AgentStream;
 pub use crate::session::approvals::{

@@ -35,6 +35,8 @@ const WINDOW: Duration = Duration::from_secs(10 * 60);
 const LOCK_PATIENCE: Duration = Duration::from_secs(30);
 /// The age below which a refreshed token that is refused is not refreshed again.
 const RECENT: Duration = Duration::from_secs(60);
+/// The pause between searches for an authorization server without a word of the server.
+const SEARCH_PAUSE: Duration = Duration::from_secs(60);
 /// The time after a failed refresh in which a token that is still good is used without another one.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -245,7 +247,7 @@ impl ServerTokens {
     async fn find_for_refresh(&self, state: &mut TokenState) {
         let has_searched = state
             .searched
-            .is_some_and(|searched| searched.elapsed() < RECENT);
+            .is_some_and(|searched| searched.elapsed() < SEARCH_PAUSE);
         if state.found.is_some() || has_searched || !has_refresh_token(state) {
             return;
         }
@@ -424,8 +426,7 @@ impl ServerTokens {
         }
         state.in_store.clone_from(&access);
         if access.is_some() {
-            state.stored = loaded;
-            self.publish(state);
+            self.set_stored(state, loaded);
         }
         Ok(access)
     }
@@ -536,14 +537,19 @@ impl ServerTokens {
         }
     }
 
+    /// Sets the login in this program.
+    fn set_stored(&self, state: &mut TokenState, login: Option<StoredLogin>) {
+        state.stored = login;
+        self.publish(state);
+    }
+
     /// Keeps a login, in the store too.
     async fn keep(
         &self,
         state: &mut TokenState,
         login: Option<StoredLogin>,
     ) -> Result<(), LoginError> {
-        state.stored = login;
-        self.publish(state);
+        self.set_stored(state, login);
         self.save(state).await
     }
 
@@ -553,8 +559,7 @@ impl ServerTokens {
         state: &mut TokenState,
         login: Option<StoredLogin>,
     ) -> Result<(), LoginError> {
-        state.stored = login;
-        self.publish(state);
+        self.set_stored(state, login);
         let _lock = self.lock().await?;
         self.save(state).await
     }

@@ -4,6 +4,7 @@
 //! differs from its pin in any member is not run.
 
 use crate::client::declared::Declared;
+use crate::durable_folder::sync_folder;
 use crate::original::unknown_members;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
@@ -579,22 +580,6 @@ fn write(path: &Path, servers: &ServerPins) -> Result<(), PinError> {
         sync_folder(path)
     };
     replace().map_err(|source| io_error(path, source))
-}
-
-/// Makes the replacement of a file durable.
-#[cfg(unix)]
-fn sync_folder(path: &Path) -> io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."));
-    File::open(folder)?.sync_all()
-}
-
-/// Windows has no such operation.
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 #[cfg(test)]
