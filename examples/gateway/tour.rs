@@ -35,7 +35,7 @@ async fn show(folder: &Path) -> Outcome<()> {
         "notes".to_owned(),
         json!({"command": std::env::current_exe()?, "args": [notes::SERVE]}),
     );
-    let has_npm = has_npm_server();
+    let has_npm = fetch(EVERYTHING) && fetch(APPS);
     if has_npm {
         servers.insert(
             "everything".to_owned(),
@@ -126,11 +126,12 @@ async fn show(folder: &Path) -> Outcome<()> {
     Ok(())
 }
 
-/// Returns true if the server of npm can be started. The first time, npx downloads it.
-fn has_npm_server() -> bool {
-    let found = Command::new("npm")
-        .args(["view", EVERYTHING, "version"])
+/// Has npx download a server, and returns true if it can be started. A gateway gives a server 30 s to answer, which a first
+/// download may exceed.
+fn fetch(package: &str) -> bool {
+    let fetched = Command::new("npx")
+        .args(["-y", "--package", package, "--", "node", "--version"])
         .stdin(Stdio::null())
         .output();
-    found.is_ok_and(|output| output.status.success() && !output.stdout.is_empty())
+    fetched.is_ok_and(|output| output.status.success())
 }
