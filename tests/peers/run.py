@@ -45,7 +45,7 @@ def main():
     programs = {}
     for name in names:
         try:
-            program = build("peer-" + name.replace("_", "-"))
+            program = build("peer-" + name.replace("_", "-"), "harness/time")
             keep("check.jsonl", rows(output(program, "check")), variant)
             programs[name] = program
         except subprocess.CalledProcessError as error:

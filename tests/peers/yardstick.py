@@ -9,10 +9,11 @@ SETTINGS = re.compile(r"^(CARGO_(TARGET_DIR|BUILD_|PROFILE_|ENCODED_RUSTFLAGS|IN
 ENVIRONMENT = {name: value for name, value in os.environ.items() if not SETTINGS.match(name)}
 
 
-def build(package):
+def build(package, *features):
     """Builds one package in release and returns its program. One command for each, so that the cargo features of one
     contestant do not reach another."""
-    subprocess.run(["cargo", "build", "--release", "--quiet", "--locked", "-p", package], cwd=ROOT, env=ENVIRONMENT, check=True)
+    command = ["cargo", "build", "--release", "--quiet", "--locked", "-p", package, "--features", ",".join(features)]
+    subprocess.run(command, cwd=ROOT, env=ENVIRONMENT, check=True)
     return ROOT / "target/release" / package
 
 
