@@ -10,9 +10,17 @@ pub(crate) fn is_claude_or_nova(model: &str) -> bool {
     is_claude(model) || has_name(model, &["nova"])
 }
 
-/// Returns true for a profile of the user's own, whose name does not tell its model.
+/// The resources whose ARN has the name of the model in it.
+const NAMED_RESOURCES: [&str; 3] = [
+    ":foundation-model/",
+    ":inference-profile/",
+    ":default-prompt-router/",
+];
+
+/// Returns true for an ARN that does not tell its model. It is of a resource of the user's own: a
+/// profile, a deployment, an imported model, a prompt or a router.
 pub(crate) fn is_unknown(model: &str) -> bool {
-    has_name(model, &["application-inference-profile"])
+    model.starts_with("arn:") && !has_name(model, &NAMED_RESOURCES)
 }
 
 /// Returns true for a model that can be made to call a given tool (docs.aws.amazon.com,

@@ -313,6 +313,7 @@ fn no_tool_is_forced_on_a_model_that_cannot_be_made_to() {
     for model in [
         "eu.amazon.nova-pro-v1:0",
         "arn:aws:bedrock:eu-west-1:1:application-inference-profile/x",
+        "arn:aws:bedrock:us-east-1:1:provisioned-model/abc",
     ] {
         let sent = sent(model).bodies(&first_tool("look"));
         let [body, _] = sent.expect("written");

@@ -222,12 +222,47 @@ fn only_models_that_can_be_made_to_call_get_a_choice() {
         "eu.anthropic.claude-sonnet-5",
         "amazon.nova-pro-v1:0",
         "mistral.mistral-large-2407-v1:0",
-        "arn:aws:bedrock:eu-west-1:1:application-inference-profile/x",
     ] {
         assert_eq!(choice(model), json!({"any": {}}), "{model}");
     }
     for model in [LLAMA, "mistral.mistral-small-2402-v1:0"] {
         assert_eq!(choice(model), Value::Null, "{model}");
+    }
+}
+
+/// ARNs of the user's own resources, which do not tell their model.
+const UNKNOWN_MODELS: [&str; 6] = [
+    "arn:aws:bedrock:eu-west-1:1:application-inference-profile/x",
+    "arn:aws:bedrock:us-east-1:1:provisioned-model/abc",
+    "arn:aws:bedrock:us-east-1:1:custom-model-deployment/abc",
+    "arn:aws:bedrock:us-east-1:1:imported-model/abc",
+    "arn:aws:bedrock:us-east-1:1:prompt-router/abc",
+    "arn:aws:bedrock:us-east-1:1:prompt/abc",
+];
+
+// P5
+#[test]
+fn a_model_that_its_arn_does_not_tell_gets_a_choice() {
+    for model in UNKNOWN_MODELS {
+        let body = request_to(model, &[user("Hi")]);
+        assert_eq!(
+            body["toolConfig"]["toolChoice"],
+            json!({"any": {}}),
+            "{model}"
+        );
+    }
+}
+
+// P5
+#[test]
+fn a_model_that_its_arn_tells_is_like_its_name() {
+    for model in [
+        "arn:aws:bedrock:us-east-1::foundation-model/meta.llama3-3-70b-instruct-v1:0",
+        "arn:aws:bedrock:us-east-1:1:inference-profile/us.meta.llama3-3-70b-instruct-v1:0",
+        "arn:aws:bedrock:us-east-1:1:default-prompt-router/meta.llama:1",
+    ] {
+        let body = request_to(model, &[user("Hi")]);
+        assert_eq!(body["toolConfig"]["toolChoice"], Value::Null, "{model}");
     }
 }
 
@@ -299,6 +334,15 @@ fn the_thought_of_the_same_model_goes_back() {
 fn a_thought_without_its_model_goes_to_claude_only() {
     assert!(request_after_thought(CLAUDE, None).contains("reasoningContent"));
     assert!(!request_after_thought(LLAMA, None).contains("reasoningContent"));
+}
+
+// P4
+#[test]
+fn a_thought_without_its_model_goes_to_an_unknown_one() {
+    for model in UNKNOWN_MODELS {
+        let body = request_after_thought(model, None);
+        assert!(body.contains("reasoningContent"), "{model}: {body}");
+    }
 }
 
 // P5
