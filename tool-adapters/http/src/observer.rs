@@ -166,6 +166,7 @@ impl Observer {
                 Event::CallStarted { id, name } if used.tool_calls.len() < MAX_CALLS => {
                     used.tool_calls.push((id, name));
                 }
+                Event::Cancelled(ids) => used.tool_calls.retain(|(id, _)| !ids.contains(id)),
                 Event::Finished(_) => self.has_ended = true,
                 Event::Error(error @ ProtocolError::Provider { .. }) => {
                     self.error.get_or_insert(error);
@@ -325,6 +326,27 @@ mod tests {
                 "{provider}"
             );
         }
+    }
+
+    #[test]
+    fn leaves_out_the_calls_of_a_refused_model() {
+        let call = |id: &str, index: u32| {
+            format!(
+                r#"data: {{"type":"content_block_start","index":{index},"content_block":{{"type":"tool_use","id":"{id}","name":"add","input":{{}}}}}}"#
+            )
+        };
+        let parts = [
+            r#"data: {"type":"message_start","message":{"id":"r","model":"claude-a","content":[]}}"#.to_owned(),
+            call("c1", 0),
+            r#"data: {"type":"content_block_start","index":1,"content_block":{"type":"fallback","from":{"model":"claude-a"},"to":{"model":"claude-b"}}}"#.to_owned(),
+            call("c2", 2),
+            r#"data: {"type":"message_delta","delta":{"stop_reason":"tool_use"}}"#.to_owned(),
+            r#"data: {"type":"message_stop"}"#.to_owned(),
+        ];
+        let stream = parts.join("\n\n") + "\n\n";
+        let used = read_in_pieces(|| Observer::new(Provider::Anthropic), stream.as_bytes());
+        let calls = used.map(|used| used.tool_calls);
+        assert_eq!(calls, Some(vec![("c2".to_owned(), "add".to_owned())]));
     }
 
     /// Returns a frame of AWS's event stream.

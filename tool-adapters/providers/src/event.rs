@@ -53,7 +53,7 @@ pub enum Event {
     Text(String),
     /// A piece of the model's reasoning, from providers that show it.
     Reasoning(String),
-    /// The beginning of a call.
+    /// The beginning of a call. A later [`Cancelled`](Self::Cancelled) may withdraw the call.
     CallStarted {
         /// The call's id, the same as that of [`Event::Call`].
         id: String,
