@@ -61,6 +61,13 @@ struct AnsweringModels {
     last: String,
 }
 
+impl AnsweringModels {
+    /// Returns true if the model that ends the answer is another one than has begun it.
+    fn are_several(&self) -> bool {
+        without_date(&self.first) != without_date(&self.last)
+    }
+}
+
 /// The kind of a piece of a block.
 #[derive(Clone, Copy, Debug)]
 enum BlockDelta {
@@ -899,8 +906,12 @@ impl<'json> FromJson<'json> for Passes {
 }
 
 impl Passes {
-    /// Returns true if a model has made a pass that is not the one that ends the answer.
+    /// Returns true if a model has made a pass that is not the one that ends the answer. Without a
+    /// list of passes, the one that has begun the answer has made one.
     fn has_other_model(&self, models: &AnsweringModels) -> bool {
+        if self.models.is_empty() {
+            return models.are_several();
+        }
         let last = without_date(&models.last);
         !last.is_empty()
             && self.models.iter().any(|model| {

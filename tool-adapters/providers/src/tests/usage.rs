@@ -484,6 +484,39 @@ fn the_model_of_a_fallback_pass_is_that_of_the_response() {
     );
 }
 
+/// Writes a stream that `claude-a` begins and another model ends, with further members of its usage.
+fn stream_with_fallback(next: &str, further: &str) -> String {
+    let fallback = format!(
+        r#"{{"type":"content_block_start","index":0,"content_block":{{"type":"fallback","from":{{"model":"claude-a"}},"to":{{"model":"{next}"}}}}}}"#
+    );
+    let end = format!(
+        r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{{"input_tokens":10,"output_tokens":1{further}}}}}"#
+    );
+    sse([
+        r#"{"type":"message_start","message":{"type":"message","id":"m","model":"claude-a","content":[]}}"#,
+        &fallback,
+        r#"{"type":"content_block_stop","index":0}"#,
+        r#"{"type":"content_block_start","index":1,"content_block":{"type":"text","text":"Hi"}}"#,
+        r#"{"type":"content_block_stop","index":1}"#,
+        &end,
+        r#"{"type":"message_stop"}"#,
+    ])
+}
+
+#[test]
+fn a_fallback_without_a_list_of_passes_is_of_several_models() {
+    for further in ["", r#","iterations":null"#, r#","iterations":[]"#] {
+        assert_eq!(
+            told(
+                Provider::Anthropic,
+                &stream_with_fallback("claude-b", further)
+            ),
+            r#"response: Some("m") Some("claude-a"); response: None Some("claude-b"); service tier: several_models; usage: 10 0 0 1 0"#,
+            "{further}"
+        );
+    }
+}
+
 #[test]
 fn anthropics_region_is_told_as_a_tier() {
     let tier = |members: &str| {
