@@ -170,6 +170,8 @@ impl AnthropicReader {
         self.read_container(event.container);
         if was_ended {
             self.progress = MessageProgress::Ended;
+            // What the message before did not have is an error of the gate.
+            self.release_items(sink);
             return Ok(());
         }
         self.finish = finish_of(event.stop_reason.as_str());
@@ -241,9 +243,10 @@ impl AnthropicReader {
         }
     }
 
-    /// Notes the model that ends the answer, and emits it if it is another one.
+    /// Notes the model that ends the answer, and emits it if it is another one. The first name of a
+    /// model stays, with its date or without.
     fn set_last_model(&mut self, model: &str, sink: &mut EventSink<'_>) {
-        if model.is_empty() || self.models.last == model {
+        if model.is_empty() || without_date(&self.models.last) == without_date(model) {
             return;
         }
         model.clone_into(&mut self.models.last);
@@ -284,6 +287,12 @@ impl AnthropicReader {
                 sink.push(Event::Item(item));
             }
         }
+    }
+
+    /// Emits the items that wait.
+    fn release_items(&mut self, sink: &mut EventSink<'_>) {
+        let items = std::mem::take(&mut self.waiting_items);
+        sink.events.extend(items.into_iter().map(Event::Item));
     }
 
     /// Emits an item, or lets it wait behind a call.
@@ -589,8 +598,7 @@ impl AnthropicReader {
         let ended = self
             .read_first_content(None, sink)
             .and_then(|()| self.blocks.end(is_cut_off, sink));
-        let waiting = std::mem::take(&mut self.waiting_items);
-        sink.events.extend(waiting.into_iter().map(Event::Item));
+        self.release_items(sink);
         match ended {
             Ok(items) => sink.events.extend(items.into_iter().map(Event::Item)),
             Err(error) => return sink.error(error),

@@ -518,6 +518,18 @@ fn a_fallback_without_a_list_of_passes_is_of_several_models() {
 }
 
 #[test]
+fn a_model_that_takes_over_is_told_once_without_its_date_too() {
+    let passes = r#","iterations":[{"type":"fallback_message","model":"claude-b","input_tokens":10,"output_tokens":1}]"#;
+    assert_eq!(
+        told(
+            Provider::Anthropic,
+            &stream_with_fallback("claude-b-20260101", passes)
+        ),
+        r#"response: Some("m") Some("claude-a"); response: None Some("claude-b-20260101"); usage: 10 0 0 1 0"#
+    );
+}
+
+#[test]
 fn anthropics_region_is_told_as_a_tier() {
     let tier = |members: &str| {
         let usage = format!(r#""input_tokens":1,"output_tokens":1,{members}"#);

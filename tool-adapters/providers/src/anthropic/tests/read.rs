@@ -1080,6 +1080,24 @@ fn an_answer_that_repeats_a_fallback_changes_nothing() {
     );
 }
 
+// M3
+#[test]
+fn a_repeated_answer_with_a_further_provider_call_is_lost() {
+    let content = json!([
+        {"type": "text", "text": "Left."},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
+        {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []},
+    ]);
+    let answer =
+        json!({"type": "message", "id": "msg_1", "content": content, "stop_reason": "end_turn"});
+    let stream = [&[begin()], &said(0)[..], &end("end_turn"), &[answer]].concat();
+    let errors = errors(&read(Anthropic, &sse(&stream)));
+    assert!(
+        matches!(&errors[..], [ProtocolError::OutOfPlace { .. }]),
+        "{errors:?}"
+    );
+}
+
 /// The item of a container.
 fn container() -> Value {
     json!({"type": "container", "id": "container_1"})
