@@ -39,9 +39,11 @@ impl MessageMembers {
         }
     }
 
-    /// Adds a whole member, unless pieces of it have come.
+    /// Adds a whole member, unless pieces of it have come. Empty pieces do not count.
     pub(crate) fn add_missing(&mut self, name: &str, member: Value) {
-        self.0.entry(name).or_insert(member);
+        if self.0.get(name).is_none_or(is_empty) {
+            self.0.insert(name.to_owned(), member);
+        }
     }
 
     /// Adds a piece of a text.
@@ -59,6 +61,16 @@ impl MessageMembers {
 
     pub(crate) fn into_map(self) -> Map<String, Value> {
         self.0
+    }
+}
+
+fn is_empty(member: &Value) -> bool {
+    match member {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

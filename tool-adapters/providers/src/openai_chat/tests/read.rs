@@ -355,6 +355,18 @@ fn a_member_of_the_final_message_alone_is_kept() {
 
 // P4
 #[test]
+fn an_empty_piece_does_not_hide_the_final_member() {
+    let details = json!([{"type": "reasoning.text", "index": 0, "text": "Hm."}]);
+    let whole = json!({"role": "assistant", "content": "Hi", "reasoning_details": details});
+    for empty in ["[]", "{}", r#""""#] {
+        let delta = format!(r#"{{"content":"Hi","reasoning_details":{empty}}}"#);
+        let items = items_before_whole(&delta, &whole);
+        assert_eq!(items[0]["reasoning_details"], details, "{empty}");
+    }
+}
+
+// P4
+#[test]
 fn reasoning_of_the_final_message_alone_is_kept() {
     let whole = json!({"role": "assistant", "content": "Hi", "reasoning_content": "Hm."});
     let items = items_before_whole(r#"{"content":"Hi"}"#, &whole);
