@@ -194,7 +194,7 @@ impl Declarations {
     /// Returns a typed answer, which came as a text in the provider's form, in the tool's own form.
     /// The answer is the JSON in the text, as [`json_in`] finds it. The text around it stays, and so
     /// does every other text.
-    pub fn restore_answer(&self, text: String) -> String {
+    pub fn restore_answer(&self, mut text: String) -> String {
         let Some(answer) = &self.0.answer else {
             return text;
         };
@@ -205,7 +205,11 @@ impl Declarations {
         if call.arguments() == json {
             return text;
         }
-        text.replace(json, call.arguments())
+        // The text before the answer may quote it.
+        let start = json.as_ptr().addr() - text.as_ptr().addr();
+        let end = start + json.len();
+        text.replace_range(start..end, call.arguments());
+        text
     }
 
     /// Returns the typed answer that the request asks for in the provider's form.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tool_adapters::Provider;
 use tool_adapters::agent::AgentLoop;
 use tool_adapters::transport::http::{HttpModel, StructuredOutput};
-use tool_core::session::{Model, TypedReply};
+use tool_core::session::{Message, Model, TypedReply};
 use tool_core::{ToolContext, tool_type};
 
 /// A booking.
@@ -442,6 +442,26 @@ async fn an_answer_after_a_comment_comes_back_under_its_own_names() {
         };
         assert_eq!(place.expect("answers").output, expected, "{text}");
     }
+}
+
+#[tokio::test]
+async fn a_comment_that_quotes_the_answer_stays() {
+    let answer = r#"{"answer":{"near":"Rome","max_distance":5}}"#;
+    let comment = format!("You may have hoped for another place than {answer} says.");
+    let text = format!("{comment} It is {answer}");
+    let server = Server::start([says(Provider::Anthropic, &text)]).await;
+    let mut agent = bare(model(Provider::Anthropic, &server).stream(false)).await;
+    let place = agent.prompt_typed::<Place>("Where?").await;
+    assert_eq!(place.expect("answers").output.near, "Rome");
+
+    let last = agent.history().messages().last();
+    let Some(Message::Assistant {
+        text: Some(said), ..
+    }) = last
+    else {
+        panic!("the answer is not in the history: {last:?}");
+    };
+    assert!(said.starts_with(&comment), "{said}");
 }
 
 /// A tree, whose schema leads back to itself.
