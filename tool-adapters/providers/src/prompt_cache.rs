@@ -171,19 +171,26 @@ pub(crate) fn mark_anthropic(_model: &str, body: &mut Value) {
         }
     }
 
-    let mut has_hour = of_request.is_some_and(|mark| mark["ttl"] == HOUR);
-    for place in ["/messages", "/system", "/tools"] {
-        if let Some(blocks) = body.pointer_mut(place) {
-            lengthen(blocks, MARK, &mut has_hour);
-        }
-    }
+    let has_hour = of_request.is_some_and(|mark| mark["ttl"] == HOUR);
+    lengthen_all(body, ["/messages", "/system", "/tools"], MARK, has_hour);
 }
 
 /// The longer of the two lives of a cache. Without it a mark is for five minutes.
 const HOUR: &str = "1h";
 
-/// Gives the marks before one for an hour the same life, from the last to the first: the providers
-/// refuse a longer life after a shorter one. `has_hour` is true if a mark for an hour follows.
+/// Gives the marks before one for an hour the same life: the providers refuse a longer life after a
+/// shorter one. `places` are from the last to the first, and `has_hour` is true if the whole request
+/// has a mark for an hour.
+fn lengthen_all(body: &mut Value, places: [&str; 3], name: &str, mut has_hour: bool) {
+    for place in places {
+        if let Some(blocks) = body.pointer_mut(place) {
+            lengthen(blocks, name, &mut has_hour);
+        }
+    }
+}
+
+/// Does so for the marks in a value, from the last to the first. `has_hour` is true if a mark for an
+/// hour follows.
 fn lengthen(value: &mut Value, name: &str, has_hour: &mut bool) {
     match value {
         Value::Array(items) => {
@@ -260,12 +267,8 @@ pub(crate) fn mark_bedrock(model: &str, body: &mut Value) {
         budget.spend(|| add_point(tools));
     }
 
-    let mut has_hour = false;
-    for place in ["/messages", "/system", "/toolConfig/tools"] {
-        if let Some(blocks) = body.pointer_mut(place) {
-            lengthen(blocks, POINT, &mut has_hour);
-        }
-    }
+    let places = ["/messages", "/system", "/toolConfig/tools"];
+    lengthen_all(body, places, POINT, false);
 }
 
 /// Adds a cache point at the end of a list, but before documents that are no PDF: the provider
