@@ -7,7 +7,7 @@ use crate::hosts::Host;
 use crate::part_form::{PartForm, write_content};
 use crate::request::Request;
 use crate::result_files::FilesOfResults;
-use crate::step_model::{self, is_model_item, is_of_model};
+use crate::step_model::{is_model_item, is_of_model};
 use crate::turns::{ACKNOWLEDGEMENT, CONTINUE, OPENING, begin_of_turn};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -327,13 +327,8 @@ impl<'a> MessageWriter<'a> {
 /// The members of a message that hold reasoning.
 const REASONING: [&str; 3] = ["reasoning", "reasoning_content", "reasoning_details"];
 
-/// Returns the item that names the requested model of a step, if its message has reasoning. Another
-/// model of the server may refuse that.
-pub(crate) fn model_item(model: &str, items: &[Value]) -> Option<Value> {
-    step_model::model_item(model, items.iter().any(has_reasoning))
-}
-
-fn has_reasoning(message: &Value) -> bool {
+/// Returns true for a message with reasoning. Another model of the server may refuse it.
+pub(crate) fn has_reasoning(message: &Value) -> bool {
     let parts = message["content"].as_array();
     let has_thought = parts.into_iter().flatten().any(is_thought);
     let has_member = |name: &&str| message.get(*name).is_some_and(|value| !value.is_null());

@@ -13,11 +13,12 @@ use crate::prompt_cache::PromptCache;
 use crate::request::Request;
 use crate::schema::rules::{PropertyNames, SchemaForm, WholeSchema};
 use crate::setting_places::SettingPlace;
+use crate::step_model::MODEL;
 use crate::strict::budget::StrictRules;
 use crate::structured::AnswerForm;
 use crate::token_counter::TokenCounter;
 use crate::tool_names::NameRule;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tool_core::schema::percent_decode;
 use tool_core::session::{ToolChoice, UserMessage};
 use tool_core::trace::TokenUsage;
@@ -53,9 +54,9 @@ pub struct ProviderSpec {
     pub(crate) strict: Option<StrictRules>,
     /// True if the provider refuses every later request with a turn that it refused to answer.
     pub repeats_refusals: bool,
-    /// Returns an item for the raw turn of an answer that names the requested model, where another
-    /// model of the provider may refuse what is in the turn.
-    pub model_item: fn(model: &str, items: &[Value]) -> Option<Value>,
+    /// Returns true for an item of a raw turn with reasoning that another model of the provider may
+    /// refuse.
+    pub(crate) has_reasoning: fn(item: &Value) -> bool,
     /// The form for structured output; `None` if the provider has none.
     pub answer_form: Option<AnswerForm>,
     /// The settings of a model, where the provider has them.
@@ -97,7 +98,7 @@ impl ProviderSpec {
             property_names: None,
             strict: None,
             repeats_refusals: false,
-            model_item: |_, _| None,
+            has_reasoning: |_| false,
             answer_form: None,
             settings: &[],
             takes_tool_choice: |_| true,
@@ -107,6 +108,13 @@ impl ProviderSpec {
             search_tool: None,
             request_settings: |_| None,
         }
+    }
+
+    /// Returns an item for the raw turn of an answer that names the requested model, where another
+    /// model of the provider may refuse what is in the turn.
+    pub fn model_item(&self, model: &str, items: &[Value]) -> Option<Value> {
+        let has_reasoning = items.iter().any(self.has_reasoning);
+        has_reasoning.then(|| json!({"type": MODEL, "model": model}))
     }
 }
 

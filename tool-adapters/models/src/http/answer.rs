@@ -187,10 +187,11 @@ impl AnswerCollector<'_> {
 
     fn step(mut self, finish: ReplyFinish) -> ModelStep {
         self.usage.failed = None;
-        if finish == ReplyFinish::Refused && self.provider.spec().repeats_refusals {
+        let spec = self.provider.spec();
+        if finish == ReplyFinish::Refused && spec.repeats_refusals {
             self.answer.items.push(json!({"type": REFUSED_TURN}));
         }
-        let model_item = (self.provider.spec().model_item)(self.model, &self.answer.items);
+        let model_item = spec.model_item(self.model, &self.answer.items);
         self.answer.items.extend(model_item);
         let provider = self.turn_id;
         ModelStep {

@@ -34,6 +34,7 @@ use crate::spec::{
 };
 use crate::structured::{AnswerForm, AnswerSchema, StructuredOutput};
 use crate::token_counter::{TokenCounter, only};
+use crate::turns::TurnForm;
 use serde_json::{Value, json};
 
 /// The service model: the formats of each kind. docs.aws.amazon.com, `Message`: at most 3.75 MB an
@@ -97,7 +98,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     }),
     settings: SETTINGS,
     takes_tool_choice: models::takes_tool_choice,
-    model_item: write::model_item,
+    has_reasoning: write::ConverseTurns::is_thought,
     prompt_cache: PromptCache::Breakpoints(mark_bedrock),
     ..ProviderSpec::new(
         ProviderNames {

@@ -8,7 +8,6 @@ use crate::hosts::Host;
 use crate::message_parts::MediaPart;
 use crate::part_form::{PartForm, write_result_parts};
 use crate::request::{Request, RequestBody, UNAVAILABLE, choice_name, declare_called, tools};
-use crate::step_model;
 use crate::turns::{
     self, ACKNOWLEDGEMENT, ChatTurn, TurnForm, exact_json, goes_on_without_thought,
 };
@@ -191,7 +190,7 @@ impl TurnForm for ConverseTurns {
     }
 
     fn is_thought(item: &Value) -> bool {
-        is_thought(item)
+        item.get("reasoningContent").is_some()
     }
 
     fn takes_stored_thoughts(model: &str) -> bool {
@@ -207,16 +206,6 @@ impl TurnForm for ConverseTurns {
     fn acknowledgement(model: &str) -> Option<&'static str> {
         (!models::is_claude_or_nova(model)).then_some(ACKNOWLEDGEMENT)
     }
-}
-
-fn is_thought(item: &Value) -> bool {
-    item.get("reasoningContent").is_some()
-}
-
-/// Returns the item that names the requested model of a step, if it has thoughts. The models of
-/// other companies refuse them.
-pub(crate) fn model_item(model: &str, items: &[Value]) -> Option<Value> {
-    step_model::model_item(model, items.iter().any(is_thought))
 }
 
 /// Writes an object as JSON, other data as its text.

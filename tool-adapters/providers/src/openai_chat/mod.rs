@@ -68,7 +68,7 @@ const NAMES: ProviderNames = ProviderNames {
 /// (`accepted`), the limits of tools and the strict form.
 pub(crate) const fn compatible(names: ProviderNames, server: Server) -> ProviderSpec {
     ProviderSpec {
-        model_item: chat_steps::model_item,
+        has_reasoning: chat_steps::has_reasoning,
         answer_form: Some(ANSWER_FORM),
         settings: setting_places::CHAT,
         prompt_cache: PromptCache::Key,

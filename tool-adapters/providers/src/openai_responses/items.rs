@@ -6,20 +6,12 @@ use crate::json_reader::json_objects;
 use crate::lenient::{
     LenientCount, LenientObject, LenientText, RawJson, RawObject, RawObjects, ServiceTier, WithRaw,
 };
-use crate::step_model;
 use serde_json::Value;
 use std::borrow::Cow;
 use tool_core::trace::TokenUsage;
 
 /// The kind of a call whose input is free text.
 pub(crate) const CUSTOM_CALL: &str = "custom_tool_call";
-
-/// Returns the item that names the requested model of a step, if another model may refuse its
-/// reasoning.
-pub(crate) fn model_item(model: &str, items: &[Value]) -> Option<Value> {
-    let has_reasoning = items.iter().any(|item| item["type"] == "reasoning");
-    step_model::model_item(model, has_reasoning)
-}
 
 impl ResponseEvent<'_> {
     /// Returns the place of the event's item in the output.

@@ -44,7 +44,7 @@ pub(crate) const SPEC: ProviderSpec = ProviderSpec {
     prompt_cache: PromptCache::Key,
     host_rules: RULES,
     known_hosts: AZURE,
-    model_item: items::model_item,
+    has_reasoning: |item| item["type"] == "reasoning",
     max_tools: Some(128),
     search_tool: Some(r#"{"type":"tool_search"}"#),
     ..ProviderSpec::new(

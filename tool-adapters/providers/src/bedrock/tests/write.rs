@@ -2,7 +2,6 @@
 
 use crate::Provider::Bedrock;
 use crate::bedrock::tests::{message, start, step, stop, tool_use};
-use crate::bedrock::write::model_item;
 use crate::protocol::protocol;
 use crate::step_model::MODEL;
 use crate::tests::fixtures::{
@@ -299,7 +298,7 @@ const CLAUDE: &str = "anthropic.claude-sonnet-4-6";
 /// Returns the request to a model after a step with a signed thought, which another may have made.
 fn request_after_thought(model: &str, named: Option<&str>) -> String {
     let mut native = native(Bedrock, &read(Bedrock, &step()));
-    let model_item = named.and_then(|named| model_item(named, &native.items));
+    let model_item = named.and_then(|named| Bedrock.spec().model_item(named, &native.items));
     native.items.extend(model_item);
     let calls = [("t1", "{}"), ("t2", "{}")];
     let history = [

@@ -1,7 +1,6 @@
 //! Requests and results as Chat Completions wants them.
 
 use crate::Provider::OpenAiChat;
-use crate::chat_steps::model_item;
 use crate::hosts::Host;
 use crate::protocol::protocol;
 use crate::request::Request;
@@ -138,7 +137,8 @@ fn an_unsigned_step_of_googles_server_is_signed() {
 /// thought.
 fn step_after(url: &str, made_by: &str, message: Value) -> Value {
     let host = Host::at(OpenAiChat, url);
-    let model = model_item(made_by, std::slice::from_ref(&message));
+    let spec = OpenAiChat.spec();
+    let model = spec.model_item(made_by, std::slice::from_ref(&message));
     let native = RawTurn {
         provider: host.turn_id(),
         items: [Some(message), model].into_iter().flatten().collect(),

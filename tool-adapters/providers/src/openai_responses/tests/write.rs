@@ -1,7 +1,6 @@
 //! Results and requests.
 
 use crate::Provider::OpenAiResponses;
-use crate::openai_responses::items::model_item;
 use crate::step_model::MODEL;
 use crate::tests::streams::{asked, encoded, history, nothing};
 use expect_test::expect;
@@ -153,7 +152,8 @@ fn asked_after(model: &str) -> String {
     let message =
         json!({"type": "message", "id": "msg_1", "role": "assistant", "content": content});
     let thought = json!({"type": "reasoning", "id": "rs_1", "encrypted_content": "gAAA"});
-    let model = model_item(model, &[thought]).expect("a step with a thought names its model");
+    let model = OpenAiResponses.spec().model_item(model, &[thought]);
+    let model = model.expect("a step with a thought names its model");
     asked_with(json!([message, model]))
 }
 
