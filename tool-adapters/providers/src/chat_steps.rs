@@ -173,15 +173,15 @@ fn acknowledgement() -> Value {
 pub(crate) fn encode_results<F: ChatForm>(
     results: Vec<Value>,
     answers: &[ToolAnswer<'_>],
+    accepted: &AcceptedParts,
     acknowledged: bool,
 ) -> Value {
     let mut messages = results;
     let mut files = FilesOfResults::default();
     for answer in answers {
-        files.add(&answer.name(), &answer.result, answer.accepted());
+        files.add(&answer.name(), &answer.result, accepted);
     }
-    let accepted = answers.first().map(ToolAnswer::accepted);
-    if let Some(message) = accepted.and_then(|accepted| F::user(&files.take(), accepted)) {
+    if let Some(message) = F::user(&files.take(), accepted) {
         messages.extend(acknowledged.then(acknowledgement));
         messages.push(message);
     }

@@ -1,10 +1,8 @@
 //! The readers of messages, the sink of their events, and the ids of calls.
 
-use crate::accepted_parts::AcceptedParts;
 use crate::event::{Event, Finish, ProtocolError, malformed, provider_error};
 use crate::framing::frame::MAX_EVENT_BYTES;
 use crate::half_characters::{Halves, UnpairedHalf, join_whole};
-use crate::hosts::Host;
 use crate::lenient::ServiceTier;
 use crate::tool_names::NameRule;
 use serde_json::Value;
@@ -281,16 +279,9 @@ pub(crate) struct ToolAnswer<'a> {
     pub(crate) result: ModelResult,
     /// The names that the provider accepts.
     pub(crate) names: NameRule,
-    /// The server that gets the answer.
-    pub(crate) host: &'a Host,
 }
 
 impl<'a> ToolAnswer<'a> {
-    /// Returns the images and documents that the server takes.
-    pub(crate) fn accepted(&self) -> &'a AcceptedParts {
-        self.host.accepted_parts()
-    }
-
     /// Returns our id of the call.
     pub(crate) fn id(&self) -> &'a str {
         self.response.meta().call_id().unwrap_or_default()

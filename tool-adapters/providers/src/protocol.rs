@@ -252,10 +252,9 @@ impl Protocol for ProviderProtocol {
                 call,
                 result: response.for_model(self.form),
                 names: spec.tool_names,
-                host: &self.host,
             }
         });
-        (spec.messages.encode)(&answers.collect::<Vec<_>>(), ids)
+        (spec.messages.encode)(&answers.collect::<Vec<_>>(), ids, &self.host)
     }
 
     fn result_form(&mut self, form: ResultForm) {

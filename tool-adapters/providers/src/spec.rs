@@ -155,7 +155,7 @@ pub(crate) struct MessageForm {
     /// Makes a reader of the provider's messages.
     pub(crate) reader: fn() -> Box<dyn MessageReader>,
     /// Writes the results of calls.
-    pub(crate) encode: fn(&[ToolAnswer<'_>], &CallIds) -> Value,
+    pub(crate) encode: fn(&[ToolAnswer<'_>], &CallIds, &Host) -> Value,
     /// Writes the body of a request, or the message that sets up a session.
     pub(crate) request: fn(&Request<'_>, &Host) -> Value,
     /// Returns true if a message of the user has a form for a part. Others cannot be sent.

@@ -129,13 +129,18 @@ impl ChatTurn {
 }
 
 /// Writes one message with all results of a step.
-pub(crate) fn encode<F: TurnForm>(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+pub(crate) fn encode<F: TurnForm>(
+    answers: &[ToolAnswer<'_>],
+    _ids: &CallIds,
+    host: &Host,
+) -> Value {
+    let accepted = host.accepted_parts();
     let result = |answer: &ToolAnswer<'_>| {
         F::result(
             &answer.wire_id(F::conforming_id),
             &answer.name(),
             &answer.result,
-            answer.accepted(),
+            accepted,
         )
     };
     ChatTurn::user(answers.iter().map(result).collect(), 0).into_message()

@@ -119,8 +119,8 @@ fn rename_document(block: &mut Value, names: &mut HashSet<String>) {
 }
 
 /// Writes one message with all results of a step.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], ids: &CallIds) -> Value {
-    let mut message = turns::encode::<ConverseTurns>(answers, ids);
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], ids: &CallIds, host: &Host) -> Value {
+    let mut message = turns::encode::<ConverseTurns>(answers, ids, host);
     tidy_documents(std::slice::from_mut(&mut message));
     message
 }

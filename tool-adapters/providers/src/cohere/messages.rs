@@ -17,13 +17,14 @@ use tool_core::call::ModelResult;
 pub(crate) struct CohereMessages;
 
 /// Writes one message for each result, and one with their images.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds, host: &Host) -> Value {
+    let accepted = host.accepted_parts();
     let message = |answer: &ToolAnswer<'_>| {
         let id = answer.wire_id(short_id);
-        result_message(&id, &answer.result, answer.accepted())
+        result_message(&id, &answer.result, accepted)
     };
     let results = answers.iter().map(message).collect();
-    encode_results::<CohereMessages>(results, answers, false)
+    encode_results::<CohereMessages>(results, answers, accepted, false)
 }
 
 impl PartForm for CohereMessages {

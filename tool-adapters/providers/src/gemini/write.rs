@@ -156,10 +156,11 @@ fn member<'a>(item: &'a Value, camel: &str, snake: &str) -> Option<&'a Value> {
 }
 
 /// Writes one content with all results of a step. Calls without an id are answered without one.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds, host: &Host) -> Value {
+    let accepted = host.accepted_parts();
     let result = |answer: &ToolAnswer<'_>| {
         let id = answer.given_id();
-        GeminiTurns::result(id, &answer.name(), &answer.result, answer.accepted())
+        GeminiTurns::result(id, &answer.name(), &answer.result, accepted)
     };
     let results = answers.iter().map(result);
     json!({"role": "user", "parts": results.collect::<Vec<_>>()})

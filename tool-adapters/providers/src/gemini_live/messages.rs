@@ -278,14 +278,15 @@ enum AnswerStage {
 }
 
 /// Writes the answers to calls that are not withdrawn.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], ids: &CallIds) -> Value {
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], ids: &CallIds, host: &Host) -> Value {
+    let accepted = host.accepted_parts();
     let responses = answers
         .iter()
-        .filter_map(|answer| write_answer(answer, ids));
+        .filter_map(|answer| write_answer(answer, ids, accepted));
     json!({"toolResponse": {"functionResponses": responses.collect::<Vec<_>>()}})
 }
 
-fn write_answer(answer: &ToolAnswer<'_>, ids: &CallIds) -> Option<Value> {
+fn write_answer(answer: &ToolAnswer<'_>, ids: &CallIds, accepted: &AcceptedParts) -> Option<Value> {
     let (id, call, stage) = find_call(answer.id(), ids);
     if ids.is_withdrawn(id) {
         return None;
@@ -296,7 +297,7 @@ fn write_answer(answer: &ToolAnswer<'_>, ids: &CallIds) -> Option<Value> {
         .filter(|name| !name.is_empty())
         .map_or_else(|| answer.name(), Cow::Borrowed);
     let wire_id = call.map_or(id, |call| call.id.as_str());
-    let mut response = function_response(wire_id, &name, &answer.result, answer.accepted());
+    let mut response = function_response(wire_id, &name, &answer.result, accepted);
     let scheduling = match stage {
         _ if !answer.result.reply => Some("SILENT"),
         AnswerStage::First => None,

@@ -143,7 +143,7 @@ fn assign_id(id: &Value, name: &str, sink: &mut EventSink<'_>) -> String {
 const INVALID_PARAMS: i32 = -32602;
 
 /// Writes one answer for each result. A call of an unknown tool is answered with an error.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds, _host: &Host) -> Value {
     answers.iter().map(write_answer).collect()
 }
 

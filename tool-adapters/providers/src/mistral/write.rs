@@ -18,13 +18,14 @@ use tool_core::call::ModelResult;
 pub(crate) struct MistralMessages;
 
 /// Writes one message for each result, and one with their files.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds, host: &Host) -> Value {
+    let accepted = host.accepted_parts();
     let message = |answer: &ToolAnswer<'_>| {
         let id = answer.wire_id(short_id);
-        result_message(&id, &answer.name(), &answer.result, answer.accepted())
+        result_message(&id, &answer.name(), &answer.result, accepted)
     };
     let results = answers.iter().map(message).collect();
-    encode_results::<MistralMessages>(results, answers, true)
+    encode_results::<MistralMessages>(results, answers, accepted, true)
 }
 
 impl PartForm for MistralMessages {

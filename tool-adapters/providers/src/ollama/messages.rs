@@ -16,13 +16,14 @@ use tool_core::call::ModelResult;
 pub(crate) struct OllamaMessages;
 
 /// Writes one message for each result, and one with their images.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds, host: &Host) -> Value {
+    let accepted = host.accepted_parts();
     let message = |answer: &ToolAnswer<'_>| {
         let id = answer.given_id();
-        result_message(&answer.name(), id, &answer.result, answer.accepted())
+        result_message(&answer.name(), id, &answer.result, accepted)
     };
     let results = answers.iter().map(message).collect();
-    encode_results::<OllamaMessages>(results, answers, false)
+    encode_results::<OllamaMessages>(results, answers, accepted, false)
 }
 
 /// The parts before they are joined: texts, and images as objects.

@@ -23,19 +23,17 @@ const NO_SIGNATURE: &str = "skip_thought_signature_validator";
 pub(crate) struct ChatMessages;
 
 /// Writes one message for each result, and one with their files.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], ids: &CallIds) -> Value {
-    let rules = answers.first().map(|answer| &answer.host.rules);
-    if rules.is_some_and(|rules| rules.is_mistral) {
-        return mistral::write::encode(answers, ids);
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], ids: &CallIds, host: &Host) -> Value {
+    if host.rules.is_mistral {
+        return mistral::write::encode(answers, ids, host);
     }
+    let accepted = host.accepted_parts();
     let result = |answer: &ToolAnswer<'_>| {
         let id = answer.wire_id(chat_id);
-        let takes_parts = answer.host.rules.result_parts;
-        result_message(&id, &answer.result, answer.accepted(), takes_parts)
+        result_message(&id, &answer.result, accepted, host.rules.result_parts)
     };
     let results = answers.iter().map(result).collect();
-    let acknowledged = rules.is_some_and(|rules| rules.alternates);
-    encode_results::<ChatMessages>(results, answers, acknowledged)
+    encode_results::<ChatMessages>(results, answers, accepted, host.rules.alternates)
 }
 
 impl PartForm for ChatMessages {

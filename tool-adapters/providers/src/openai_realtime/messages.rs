@@ -265,17 +265,17 @@ fn result_item(id: &str, result: &ModelResult, accepted: &AcceptedParts) -> Valu
 
 /// Writes an event that adds each result, one that adds their images, as results are text only, and
 /// one that asks the model to answer, unless no result wants a reply.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds, host: &Host) -> Value {
+    let accepted = host.accepted_parts();
     let mut files = FilesOfResults::default();
     for answer in answers {
-        files.add(&answer.name(), &answer.result, answer.accepted());
+        files.add(&answer.name(), &answer.result, accepted);
     }
-    let accepted = answers.first().map(ToolAnswer::accepted);
-    let files = accepted.and_then(|accepted| user_item(&files.take(), accepted));
+    let files = user_item(&files.take(), accepted);
 
     let results = answers.iter().map(|answer| {
         let id = answer.wire_id(short_id);
-        create(result_item(&id, &answer.result, answer.accepted()))
+        create(result_item(&id, &answer.result, accepted))
     });
     let reply = answers.iter().any(|answer| answer.result.reply);
     results

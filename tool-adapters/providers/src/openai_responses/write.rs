@@ -48,13 +48,14 @@ impl PartForm for ResponsesInput {
 }
 
 /// Writes one item for each result.
-pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds) -> Value {
+pub(crate) fn encode(answers: &[ToolAnswer<'_>], _ids: &CallIds, host: &Host) -> Value {
+    let accepted = host.accepted_parts();
     let kind = |answer: &ToolAnswer<'_>| answer.call.map_or("", |call| call.kind);
     answers
         .iter()
         .map(|answer| {
             let id = answer.wire_id(short_id);
-            result_item(kind(answer), &id, &answer.result, answer.accepted())
+            result_item(kind(answer), &id, &answer.result, accepted)
         })
         .collect()
 }
