@@ -28,4 +28,5 @@ pub use crate::auth::login::{LoginLock, LoginRequest, LoginStore, MemoryLoginSto
 pub use crate::auth::resource::OAuthResource;
 pub(crate) use crate::auth::resource::{Refusal, ResourceGate};
 pub use crate::auth::token::AccessClaims;
+pub(crate) use crate::auth::token::TokenProblem;
 pub(crate) use crate::auth::tokens::{Refused, ServerTokens};

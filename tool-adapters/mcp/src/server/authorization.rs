@@ -1,6 +1,6 @@
 //! The check of the access tokens of HTTP requests.
 
-use crate::auth::{AccessClaims, Refusal};
+use crate::auth::{AccessClaims, Refusal, TokenProblem};
 use crate::server::client::{TokenEnd, peer_of};
 use crate::server::message::{ClientMessage, Incoming, ReadMessage};
 use crate::server::session::Settings;
@@ -70,6 +70,12 @@ pub(crate) async fn admit(settings: &Settings, parts: &mut Parts) -> Option<Resp
     }
     parts.headers.remove(header::AUTHORIZATION);
     None
+}
+
+/// Returns the answer to a request whose token has expired since it was checked.
+pub(crate) fn refuse_expired(settings: &Settings) -> Option<Response> {
+    let oauth = settings.oauth.as_ref()?;
+    Some(oauth.refuse(&Refusal::Token(TokenProblem::Expired)))
 }
 
 /// Checks that the token of a request has the scopes of the tools that its messages call. Returns

@@ -254,7 +254,8 @@ impl Server {
     /// that a layer of the application put into the request's extensions. A session, its streams
     /// and its approvals belong to the principal that opened it: to requests of others, no such
     /// session exists. A request without a principal is refused with 401, unless
-    /// [`allow_anonymous`](Self::allow_anonymous) is set.
+    /// [`allow_anonymous`](Self::allow_anonymous) is set. The function is called again once the
+    /// body of a request has come, as a principal may be gone by then.
     ///
     /// ```
     /// # use tool_adapters::mcp::Server;

@@ -94,6 +94,23 @@ impl Client {
         })
     }
 
+    /// Returns true if a request that identified this client would still identify it.
+    pub(crate) fn is_still_of(
+        &self,
+        parts: &Parts,
+        find_principal: Option<&FindPrincipal>,
+        access: &AccessRules,
+    ) -> bool {
+        let now = Self::of(parts, find_principal, access);
+        now.is_some_and(|now| now.identity == self.identity)
+    }
+
+    /// Returns true if the access token of the client is accepted no more.
+    #[cfg(feature = "auth")]
+    pub(crate) fn has_token_ended(&self) -> bool {
+        self.until.is_some_and(|until| until <= Instant::now())
+    }
+
     /// Waits until the access token of the client is accepted no more.
     pub(crate) async fn token_ended(&self) {
         match self.until {

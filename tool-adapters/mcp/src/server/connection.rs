@@ -149,6 +149,14 @@ impl Connection {
         }
     }
 
+    /// Returns true if a request still identifies its client. Over streams there is one client.
+    fn is_still_of(&self, client: &Client, context: &ServerContext) -> bool {
+        let settings = &self.state.settings;
+        let find_principal = settings.find_principal.as_deref();
+        http_parts(context)
+            .is_none_or(|parts| client.is_still_of(parts, find_principal, &settings.access))
+    }
+
     /// Begins a call over HTTP if neither its session nor its turn has to be waited for.
     pub(crate) fn begin_at_once(
         &self,
@@ -934,12 +942,18 @@ impl ServerHandler for Connection {
     async fn listen(&self, stream: SubscriptionContext) -> McpResult<()> {
         let context = stream.request_context();
         let client_session = self.client_session(context)?;
+        let client = client(context);
+        // The principal may have gone between the check of the request and the look for its
+        // session, which nobody would end then.
+        if !self.is_still_of(&client, context) {
+            let message = "the client may use this server no more";
+            return Err(ErrorData::invalid_request(message, None));
+        }
         let _open = OpenStream::open(&client_session.streams)?;
         let session = client_session.get(context).await?;
         let changes = &self.state.changes;
         // Before the subscriptions, so that no change is missed.
         let received = changes.received();
-        let client = client(context);
         let subscriptions = Subscriptions::new(changes, &client, self.sees(&client_session));
         for uri in stream.accepted().resource_subscriptions.iter().flatten() {
             let begin = || {
@@ -957,7 +971,7 @@ impl ServerHandler for Connection {
         let ended = async {
             tokio::select! {
                 () = shutdown.cancelled() => {}
-                () = client_session.revoked().cancelled() => {}
+                () = client_session.streams_ended().cancelled() => {}
                 () = client.token_ended() => {}
             }
         };

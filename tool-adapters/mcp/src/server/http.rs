@@ -170,9 +170,7 @@ async fn serve_request(endpoint: &Arc<Endpoint>, request: Request) -> Response {
     }
     let Some(client) = Client::of(&parts, settings.find_principal.as_deref(), &settings.access)
     else {
-        let scheme = [(header::WWW_AUTHENTICATE, "Bearer")];
-        let message = "Unauthorized: the request has no principal; sign in and repeat it";
-        return (StatusCode::UNAUTHORIZED, scheme, message).into_response();
+        return unauthorized();
     };
     let has_sessions = !is_without_sessions(&parts.headers);
     if !has_sessions {
@@ -212,6 +210,9 @@ async fn serve_request(endpoint: &Arc<Endpoint>, request: Request) -> Response {
         parts,
         buffered: Arc::new(buffered),
     };
+    if let Some(refused) = checked.refusal() {
+        return refused;
+    }
     let revisions = if has_sessions {
         Revisions::WithSessions
     } else {
@@ -237,6 +238,13 @@ async fn serve_request(endpoint: &Arc<Endpoint>, request: Request) -> Response {
         // Boxed, as the future of each request has room for it.
         Incoming::Batch(messages) => Box::pin(checked.serve_batch(messages)).await,
     }
+}
+
+/// Returns the answer to a request that has no principal.
+fn unauthorized() -> Response {
+    let scheme = [(header::WWW_AUTHENTICATE, "Bearer")];
+    let message = "Unauthorized: the request has no principal; sign in and repeat it";
+    (StatusCode::UNAUTHORIZED, scheme, message).into_response()
 }
 
 /// Ends a stream once the access token of its client is accepted no more.
@@ -273,6 +281,28 @@ struct CheckedRequest {
 }
 
 impl CheckedRequest {
+    /// Returns the answer to a message that its client may send no more. The body of a request may
+    /// take long, and so may the messages before it in a batch. Meanwhile the client's access or
+    /// its session may have ended.
+    fn refusal(&self) -> Option<Response> {
+        let gate = &self.endpoint.gate;
+        let settings = &gate.state.settings;
+        #[cfg(feature = "auth")]
+        if self.client.has_token_ended() {
+            return authorization::refuse_expired(settings);
+        }
+        let find_principal = settings.find_principal.as_deref();
+        let is_same = self
+            .client
+            .is_still_of(&self.parts, find_principal, &settings.access);
+        if !is_same {
+            return Some(unauthorized());
+        }
+        let session = self.session_id()?;
+        let is_open = gate.sessions.connection(&self.client, session).is_some();
+        (!is_open).then(direct::unknown_session)
+    }
+
     async fn serve(self, message: ClientMessage) -> Response {
         match message {
             ClientMessage::Call(call) => self.serve_call(call).await,
@@ -388,13 +418,17 @@ impl CheckedRequest {
                 match message {
                     Ok(message) => {
                         let id = message.request_id().cloned();
-                        let answer = request.serve(message).await;
+                        let answer = match request.refusal() {
+                            Some(refused) => refused,
+                            None => request.serve(message).await,
+                        };
                         // The head of the stream is sent, so the status is no more.
-                        if answer.status() == StatusCode::NOT_FOUND {
-                            let error = direct::unknown_session_error(id);
-                            Body::from(format!("data: {error}\n\n"))
-                        } else {
-                            events_of(answer)
+                        match answer.status() {
+                            StatusCode::NOT_FOUND | StatusCode::UNAUTHORIZED => {
+                                let error = direct::unknown_session_error(id);
+                                Body::from(format!("data: {error}\n\n"))
+                            }
+                            _ => events_of(answer),
                         }
                     }
                     Err(invalid) => Body::from(format!("data: {}\n\n", invalid.to_json())),

@@ -288,8 +288,9 @@ pub(crate) struct ClientSession {
     /// The calls that wait for the host's approval while their client does not. Empty in most
     /// sessions.
     pub(crate) unclaimed: OnceLock<Box<UnclaimedCalls>>,
-    /// Cancelled once the principal of the session is gone. Made by the first stream of changes.
-    revoked: OnceLock<CancellationToken>,
+    /// Cancelled once the client's requests get this session no more. Empty in most sessions
+    /// that are open.
+    streams_ended: OnceLock<CancellationToken>,
 }
 
 /// An open session, with its client and the refresh whose tools it has.
@@ -349,7 +350,7 @@ impl ClientSession {
         let call_prefix = call_prefix(shared_id.is_some());
         let streams = Arc::default();
         let unclaimed = OnceLock::new();
-        let revoked = OnceLock::new();
+        let streams_ended = OnceLock::new();
         Self {
             state,
             shared_id,
@@ -361,13 +362,14 @@ impl ClientSession {
             activity,
             streams,
             unclaimed,
-            revoked,
+            streams_ended,
         }
     }
 
-    /// Returns the token that is cancelled once the principal of the session is gone.
-    pub(crate) fn revoked(&self) -> &CancellationToken {
-        self.revoked.get_or_init(CancellationToken::new)
+    /// Returns the token that is cancelled once the client's requests get this session no more: its
+    /// principal is gone, or the session has ended or was lost. Its streams of changes end then.
+    pub(crate) fn streams_ended(&self) -> &CancellationToken {
+        self.streams_ended.get_or_init(CancellationToken::new)
     }
 
     /// Returns the id by which all processes know the client.
@@ -646,6 +648,14 @@ struct SharedSession {
     _slot: Share<Identity>,
 }
 
+impl Drop for SharedSession {
+    /// Ends the streams of changes of a session that is removed. Otherwise nothing could end them
+    /// with their principal, and they would not count among those of the session that follows.
+    fn drop(&mut self) {
+        self.session.streams_ended().cancel();
+    }
+}
+
 impl SharedSessions {
     /// Returns the session of a client. Fails if it has none and no further session may be opened.
     pub(crate) fn get(
@@ -700,9 +710,7 @@ impl SharedSessions {
             .extract_if(|identity, _| is_of_gone(identity))
             .collect::<Vec<_>>();
         // Dropped without the lock.
-        for (_, shared) in ended {
-            shared.session.revoked().cancel();
-        }
+        drop(ended);
     }
 
     /// Removes the session of a client that has ended, so that the next request opens another.
@@ -731,4 +739,25 @@ pub(crate) fn too_many_sessions(limit: QuotaExceeded) -> ErrorData {
         format!("{who} {max} sessions open; end one of them, or try again later"),
         None,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // T26
+    #[tokio::test]
+    async fn a_lost_session_ends_its_streams() {
+        let tools = ToolContext::builder().build().expect("no tools");
+        let runtime = Runtime::builder(tools).build().expect("a runtime");
+        let state = Arc::new(ServerState::new(runtime));
+        let shared = SharedSessions::default();
+        let client = Client::default();
+        let lost = shared.get(&client, &state).expect("a session");
+        let ended = lost.streams_ended().clone();
+        assert!(!ended.is_cancelled());
+
+        shared.remove(&client, &lost);
+        assert!(ended.is_cancelled());
+    }
 }

@@ -4,9 +4,13 @@ use super::http::{HttpClient, by_user, serve};
 use super::support::{LineClient, server, stateless, tools, until};
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use futures_util::stream;
 use reqwest::Method;
 use serde_json::{Value, json};
+use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
@@ -242,6 +246,92 @@ fn post(user: &str, headers: &[(&str, &str)], message: &Value) -> Request<Body> 
     request
         .body(Body::from(message.to_string()))
         .expect("a request")
+}
+
+/// Returns a request in whose body something happens before its end.
+fn post_slowly(
+    headers: &[(&str, &str)],
+    message: &Value,
+    happens: impl FnOnce() + Send + 'static,
+) -> Request<Body> {
+    let message = message.to_string();
+    let chunk = async move {
+        happens();
+        Ok::<_, Infallible>(message)
+    };
+    post("ada", headers, &Value::Null).map(|_| Body::from_stream(stream::once(chunk)))
+}
+
+/// The header of a request that needs no session.
+const WITHOUT_SESSION: (&str, &str) = ("mcp-protocol-version", "2026-07-28");
+
+// T26
+#[tokio::test]
+async fn a_client_revoked_during_its_body_is_refused() {
+    let is_known = Arc::new(AtomicBool::new(true));
+    let known = Arc::clone(&is_known);
+    let server = server().principal(move |_| {
+        let is_known = known.load(Ordering::Relaxed);
+        is_known.then(|| "ada".to_owned())
+    });
+    let params =
+        json!({"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": stateless(&json!({}))});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let headers = [
+        WITHOUT_SESSION,
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "add"),
+    ];
+    let request = post_slowly(&headers, &call, move || {
+        is_known.store(false, Ordering::Relaxed);
+    });
+
+    let answer = server.router().oneshot(request).await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::UNAUTHORIZED);
+}
+
+// T26
+#[tokio::test]
+async fn a_session_ended_during_a_body_is_unknown() {
+    let server = by_user(server());
+    let app = server.router();
+    let opened = app.clone().oneshot(post("ada", &[], &initialize())).await;
+    let opened = opened.expect("an answer");
+    let session = opened.headers()["mcp-session-id"].to_str().expect("an id");
+    let headers = [
+        ("mcp-session-id", session),
+        ("mcp-protocol-version", "2025-11-25"),
+    ];
+    let params = json!({"name": "add", "arguments": {"a": 1, "b": 2}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let request = post_slowly(&headers, &call, move || {
+        server.end_sessions_of(|name| name == "ada");
+    });
+
+    let answer = app.oneshot(request).await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::NOT_FOUND);
+}
+
+// T26
+#[tokio::test(start_paused = true)]
+async fn a_stream_of_a_client_revoked_as_it_opens_ends() {
+    let looks = AtomicUsize::new(0);
+    // Known when the request begins and when its body has come.
+    let server = server()
+        .announce_tool_changes(true)
+        .principal(move |_| (looks.fetch_add(1, Ordering::Relaxed) < 2).then(|| "ada".to_owned()));
+    let params =
+        json!({"notifications": {"toolsListChanged": true}, "_meta": stateless(&json!({}))});
+    let listen =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params});
+    let headers = [WITHOUT_SESSION, ("mcp-method", "subscriptions/listen")];
+    let request = post("ada", &headers, &listen);
+
+    let answer = server.router().oneshot(request).await.expect("an answer");
+    assert_eq!(answer.status(), StatusCode::OK);
+    let body = axum::body::to_bytes(answer.into_body(), 1 << 20);
+    let ended = timeout(Duration::from_secs(60), body).await;
+    ended.expect("it ends").expect("a body");
 }
 
 #[tokio::test(start_paused = true)]
