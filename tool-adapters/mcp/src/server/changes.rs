@@ -457,17 +457,23 @@ pub(crate) fn accepted(
     accepted
 }
 
-/// Sends the changes that a stream of revision 2026-07-28 has asked for, until the client ends it or
-/// `ended` is there.
+/// Sends the changes that a stream of revision 2026-07-28 has asked for, once it has subscribed,
+/// until the client ends it or `ended` is there.
 pub(crate) async fn listen(
     received: Receiver<Change>,
     subscriptions: &Subscriptions,
     stream: &SubscriptionContext,
+    subscribing: impl Future<Output = ()>,
     ended: impl Future<Output = ()>,
 ) {
     let send = |notification| send_on(stream, notification).boxed();
+    let following = async {
+        // The hooks of the host may take long.
+        subscribing.await;
+        follow(received, stream.accepted(), subscriptions, send).await;
+    };
     tokio::select! {
-        () = follow(received, stream.accepted(), subscriptions, send) => {}
+        () = following => {}
         () = stream.cancelled() => {}
         () = ended => {}
     }

@@ -955,17 +955,18 @@ impl ServerHandler for Connection {
         // Before the subscriptions, so that no change is missed.
         let received = changes.received();
         let subscriptions = Subscriptions::new(changes, &client, self.sees(&client_session));
-        for uri in stream.accepted().resource_subscriptions.iter().flatten() {
-            let begin = || {
-                resources::check_known(&session, self.state.settings.guides, uri)?;
-                subscriptions.add(uri.clone())
-            };
-            match Box::pin(resources::subscribe(&session, uri, begin)).await {
+        let subscribing = Box::pin(async {
+            for uri in stream.accepted().resource_subscriptions.iter().flatten() {
+                let begin = || {
+                    resources::check_known(&session, self.state.settings.guides, uri)?;
+                    subscriptions.add(uri.clone())
+                };
                 // The stream is accepted already. The rest of it is still of use.
-                Err(error) if error.code == ErrorCode::RESOURCE_NOT_FOUND => {}
-                subscribed => subscribed?,
+                if let Err(error) = resources::subscribe(&session, uri, begin).await {
+                    tracing::debug!(%error, "a stream goes on without one of its resources");
+                }
             }
-        }
+        });
 
         let shutdown = &self.state.settings.shutdown;
         let ended = async {
@@ -975,7 +976,14 @@ impl ServerHandler for Connection {
                 () = client.token_ended() => {}
             }
         };
-        Box::pin(changes::listen(received, &subscriptions, &stream, ended)).await;
+        Box::pin(changes::listen(
+            received,
+            &subscriptions,
+            &stream,
+            subscribing,
+            ended,
+        ))
+        .await;
         Ok(())
     }
 

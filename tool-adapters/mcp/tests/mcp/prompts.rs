@@ -10,6 +10,7 @@ use super::support::{LineClient, server, stateless, until};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tool_adapters::mcp::{ResourceUpdate, Server};
+use tool_core::session::{Hook, HookFuture, HookedRequest};
 use tool_core::text::hex;
 use tool_core::tool::{
     CompletionRequest, PromptMessage, Resource, ResourceContents, ResourceDefinition,
@@ -613,6 +614,45 @@ async fn a_stream_accepts_only_resources_that_are_known() {
     let acknowledged = listen(&mut client, 1, json!({"resourceSubscriptions": uris})).await;
     let accepted = json!({"resourceSubscriptions": ["letters://stamps/a"]});
     assert_eq!(acknowledged["params"]["notifications"], accepted);
+}
+
+/// Refuses the requests for stamps.
+struct WithoutStamps;
+
+impl Hook for WithoutStamps {
+    fn around_request<'a>(
+        &'a self,
+        request: &'a HookedRequest<'a>,
+        next: HookFuture<'a, Result<(), ToolError>>,
+    ) -> HookFuture<'a, Result<(), ToolError>> {
+        if request.name.starts_with("letters://stamps") {
+            return Box::pin(async { Err(ToolError::auth("not that")) });
+        }
+        next
+    }
+}
+
+// T26
+#[tokio::test]
+async fn a_refused_resource_leaves_the_rest_of_a_stream() {
+    let tools = ToolContext::builder().with(Letters).build().expect("tools");
+    let runtime = Runtime::builder(tools).hook(WithoutStamps).build();
+    let server = Server::new(runtime.expect("a runtime"));
+    let mut client = LineClient::connect(&server);
+    let uris = ["letters://stamps/a", "letters://book"];
+    let filter = json!({"promptsListChanged": true, "resourceSubscriptions": uris});
+    listen(&mut client, 1, filter).await;
+    let changes = server.changes();
+    // The stream is open once it has been acknowledged, and listens a moment later.
+    until(async || {
+        changes.resource_updated("letters://stamps/a");
+        changes.resource_updated("letters://book");
+        changes.prompts_changed();
+        let uris = updated(&mut client).await;
+        assert!(!uris.contains(&json!("letters://stamps/a")), "{uris:?}");
+        uris.contains(&json!("letters://book"))
+    })
+    .await;
 }
 
 #[tokio::test]

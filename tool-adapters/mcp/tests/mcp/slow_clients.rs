@@ -14,10 +14,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, advance, timeout};
 use tool_adapters::mcp::Server;
-use tool_core::{Runtime, ToolContext, tool};
+use tool_core::session::{Hook, HookFuture, HookedRequest};
+use tool_core::tool::{Resource, ResourceContents, ResourceDefinition, ResourceRequest};
+use tool_core::{RunContext, Runtime, ToolContext, ToolError, tool};
 use tower::ServiceExt;
 
 const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
@@ -331,6 +334,44 @@ async fn a_stream_of_a_client_revoked_as_it_opens_ends() {
     assert_eq!(answer.status(), StatusCode::OK);
     let body = axum::body::to_bytes(answer.into_body(), 1 << 20);
     let ended = timeout(Duration::from_secs(60), body).await;
+    ended.expect("it ends").expect("a body");
+}
+
+/// A hook that waits without end, and tells that it does.
+struct Waiting(Arc<Notify>);
+
+impl Hook for Waiting {
+    fn around_request<'a>(
+        &'a self,
+        _: &'a HookedRequest<'a>,
+        _: HookFuture<'a, Result<(), ToolError>>,
+    ) -> HookFuture<'a, Result<(), ToolError>> {
+        self.0.notify_one();
+        Box::pin(std::future::pending())
+    }
+}
+
+// T26
+#[tokio::test(start_paused = true)]
+async fn no_hook_holds_the_stream_of_a_revoked_client() {
+    let read = async |_: ResourceRequest, _: RunContext| Ok(vec![ResourceContents::text("a note")]);
+    let definition = ResourceDefinition::new("notes://7", "note").expect("a resource");
+    let tools = ToolContext::builder().with_resource(Resource::new(definition, read));
+    let waits = Arc::new(Notify::new());
+    let runtime = Runtime::builder(tools.build().expect("tools")).hook(Waiting(Arc::clone(&waits)));
+    let server = by_user(Server::new(runtime.build().expect("a runtime")));
+    let app = server.router();
+    let filter = json!({"resourceSubscriptions": ["notes://7"]});
+    let params = json!({"notifications": filter, "_meta": stateless(&json!({}))});
+    let listen =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params});
+    let headers = [WITHOUT_SESSION, ("mcp-method", "subscriptions/listen")];
+    let answer = app.clone().oneshot(post("ada", &headers, &listen)).await;
+    waits.notified().await;
+
+    server.end_sessions_of(|name| name == "ada");
+    let body = axum::body::to_bytes(answer.expect("an answer").into_body(), 1 << 20);
+    let ended = timeout(Duration::from_secs(5), body).await;
     ended.expect("it ends").expect("a body");
 }
 
