@@ -16,7 +16,8 @@ use futures_util::Stream;
 use parking_lot::Mutex;
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, GetExtensions, JsonRpcMessage, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, GetExtensions, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::service::serve_directly_with_ct;
 use rmcp::transport::Transport;
@@ -274,21 +275,33 @@ impl HttpSession {
 
     /// Passes a message on to the handler that has no answer.
     async fn accept(&self, message: ClientJsonRpcMessage) -> SessionResult<()> {
-        if let JsonRpcMessage::Notification(sent) = &message
-            && let ClientNotification::CancelledNotification(cancelled) = &sent.notification
-            && let Some(request) = &cancelled.params.request_id
-        {
-            self.streams.lock().end_request(request.clone());
-        }
+        let cancelled = cancelled_request(&message);
         let handler = self.handler.lock().as_ref().and_then(WeakSender::upgrade);
-        match handler {
+        let accepted = match handler {
             Some(handler) => handler
                 .send(Box::new(message))
                 .await
                 .map_err(|_| SessionError::Ended),
             // It answers or cancels nothing, and no notification starts anything.
             None => Ok(()),
+        };
+        // The handler does not answer a request that it gets before its cancellation. By now, the
+        // stream of such a request is open.
+        if let Some(request) = cancelled {
+            self.streams.lock().end_request(request);
         }
+        accepted
+    }
+}
+
+/// Returns the request that a message cancels.
+fn cancelled_request(message: &ClientJsonRpcMessage) -> Option<RequestId> {
+    let JsonRpcMessage::Notification(sent) = message else {
+        return None;
+    };
+    match &sent.notification {
+        ClientNotification::CancelledNotification(cancelled) => cancelled.params.request_id.clone(),
+        _ => None,
     }
 }
 
@@ -425,12 +438,10 @@ mod tests {
     use crate::server::changes::Recipient;
     use crate::server::session::ServerState;
     use futures_util::FutureExt;
-    use rmcp::model::{
-        InitializeRequestParams, NotificationNoParam, RequestId, ServerNotification,
-    };
+    use rmcp::model::{InitializeRequestParams, NotificationNoParam, ServerNotification};
     use serde_json::json;
     use tokio::task::yield_now;
-    use tokio::time::sleep;
+    use tokio::time::{sleep, timeout};
     use tool_core::{Runtime, ToolContext};
 
     /// Opens a session as a request does.
@@ -523,6 +534,24 @@ mod tests {
         let later = Instant::now() + Duration::from_secs(1);
         let used = session.streams.lock().last_use(later);
         assert!(used < later, "no request is open");
+    }
+
+    // T23
+    #[tokio::test(start_paused = true)]
+    async fn a_request_cancelled_while_it_waits_for_room_ends() {
+        let sessions = HttpSessions::new(Duration::MAX, CancellationToken::new());
+        let session = open_session(&sessions).await;
+        let handler = session.handler();
+        while handler.0.try_send(Box::new(ping(1))).is_ok() {}
+        let cancellation = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}});
+        let cancellation = serde_json::from_value(cancellation).expect("a notification");
+
+        let (asked, accepted) = tokio::join!(session.ask(ping(2)), session.accept(cancellation));
+        accepted.expect("a session");
+        let mut events = asked.expect("a session");
+        let end = async { while events.recv().await.is_some() {} };
+        let ended = timeout(Duration::from_secs(60), end).await;
+        ended.expect("its stream ends");
     }
 
     // T23
