@@ -158,8 +158,11 @@ pub(crate) struct Streams {
     kept: VecDeque<u64>,
     /// The stream of the session, which has the messages that belong to no request.
     own: EventStream,
-    /// Further streams of the session, the newest first. Nothing is sent on them until one takes the
-    /// place of the session's own.
+    /// The index of the last event that the client had when it opened the session's own stream.
+    /// rmcp begins each such stream with an event 0.
+    opened_at: u64,
+    /// Further streams of the session, in the order in which they take the place of the session's
+    /// own. Nothing is sent on them before.
     idle: VecDeque<Sender<Event>>,
     events: Arc<KeptEvents>,
 }
@@ -183,6 +186,7 @@ impl Streams {
             numbers: HashMap::new(),
             kept: VecDeque::new(),
             own: EventStream::new(None, &events).0,
+            opened_at: 0,
             idle: VecDeque::new(),
             events,
         }
@@ -326,12 +330,7 @@ impl Streams {
             return Some(self.open_own());
         }
         let events = match last_event.split_once('/') {
-            // The client has lost the stream, even if its connection seems to be open.
-            None => {
-                let last = last_event.parse().ok()?;
-                self.is_heard = true;
-                self.own.resume(last)
-            }
+            None => self.resume_own(last_event.parse().ok()?),
             Some((index, number)) => {
                 let index = index.parse().ok()?;
                 let number = number.parse().ok()?;
@@ -348,12 +347,31 @@ impl Streams {
         Some(events)
     }
 
+    /// Resumes the session's own stream after an event. The former one may be open still: its client
+    /// has lost it and its connection is half open, or it has taken the place of the one that is
+    /// resumed. So it stays as one beside the session's own, the last to take its place.
+    fn resume_own(&mut self, last_event: u64) -> Receiver<Event> {
+        self.is_heard = true;
+        let last_event = match last_event {
+            0 => self.opened_at,
+            last_event => last_event,
+        };
+        let former = self.own.sender.clone();
+        let events = self.own.resume(last_event);
+        self.idle.retain(|sender| !sender.is_closed());
+        if !former.is_closed() && self.idle.len() < MAX_IDLE_STREAMS {
+            self.idle.push_back(former);
+        }
+        events
+    }
+
     /// Opens the session's own stream, with the events that no stream has had. Opens one beside it
     /// if the client has it.
     pub(crate) fn open_own(&mut self) -> Receiver<Event> {
         self.is_heard = true;
         if self.own.sender.is_closed() {
-            return self.own.resume(self.own.last_sent);
+            self.opened_at = self.own.last_sent;
+            return self.own.resume(self.opened_at);
         }
         let (sender, events) = channel(CAPACITY);
         // The channel is empty.
@@ -768,7 +786,6 @@ mod tests {
         streams.send(changed()).await;
         assert_eq!(ids(&mut resumed), ["2", "3"]);
         assert_eq!(ids(&mut half_open), ["1", "2"]);
-        assert!(half_open.is_closed());
     }
 
     #[tokio::test]
@@ -826,6 +843,37 @@ mod tests {
         drop(newer);
         streams.send(changed()).await;
         assert_eq!(ids(&mut older), ["3"]);
+    }
+
+    #[tokio::test]
+    async fn a_stream_that_is_resumed_ends_no_other() {
+        let streams = opened();
+        let first = streams.lock().open_own();
+        let mut second = streams.lock().open_own();
+        streams.send(changed()).await;
+        drop(first);
+        streams.send(changed()).await;
+        assert_eq!(ids(&mut second), [BESIDE, "2"]);
+
+        let mut resumed = streams.lock().resume("1").expect("a stream");
+        assert!(!second.is_closed(), "it is of another connection");
+        streams.send(changed()).await;
+        assert_eq!(ids(&mut resumed), ["2", "3"]);
+        assert!(ids(&mut second).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_new_stream_that_is_lost_at_once_repeats_nothing() {
+        let streams = opened();
+        let mut own = streams.lock().open_own();
+        streams.send(changed()).await;
+        assert_eq!(ids(&mut own), ["1"]);
+        drop(own);
+        drop(streams.lock().open_own());
+        streams.send(changed()).await;
+        // rmcp began the new stream with an event 0.
+        let mut resumed = streams.lock().resume("0").expect("a stream");
+        assert_eq!(ids(&mut resumed), ["2"]);
     }
 
     #[tokio::test]
