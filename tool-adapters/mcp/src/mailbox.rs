@@ -36,6 +36,11 @@ impl<T> Mailbox<T> {
         self.messages.pop_front()
     }
 
+    /// Returns the number of messages that wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.messages.len()
+    }
+
     /// Waits until there is a message.
     pub(crate) fn poll_arrived(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if !self.messages.is_empty() {

@@ -636,10 +636,13 @@ impl Connection {
         place: TaskPlace,
         context: &ServerContext,
     ) -> ControlFlow<BegunTask, Step<ToolResponse>> {
-        let step = call.step_at_once(context);
-        // A task has no notifications, so these are sent before it begins.
-        call.forward_rest(&context.peer).await;
+        let step = match call.step_at_once(context) {
+            Some(step) => Some(step),
+            // A task has no notifications, so these are sent before it begins.
+            None => call.forward_waiting(context).await,
+        };
         if let Some(step) = step {
+            call.forward_rest(&context.peer).await;
             call.task_place = Some(place);
             return ControlFlow::Continue(step);
         }

@@ -195,6 +195,12 @@ impl Forwarder {
         poll_fn(move |cx| reports.lock().mailbox.poll_arrived(cx))
     }
 
+    /// Returns the number of notifications that wait for the client.
+    pub(crate) fn waiting(&self) -> usize {
+        let sending = usize::from(self.sending.is_some());
+        sending + self.reports.lock().mailbox.waiting()
+    }
+
     /// Waits for the next notification and sends it. Never returns once the call has ended. Loses
     /// nothing if it is dropped.
     pub(crate) async fn forward_next(&mut self, peer: &Peer<RoleServer>) {

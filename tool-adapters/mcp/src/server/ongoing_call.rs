@@ -22,6 +22,9 @@ use tokio::time::sleep;
 use tool_core::session::SEARCH_TOOL;
 use tool_core::{CancellationToken, ErrorKind, Session, ToolCall, ToolResponse};
 
+/// The time in which a client takes the notifications of a call before the call becomes a task.
+const SENDING: Duration = Duration::from_secs(30);
+
 /// A call that runs in its client's session.
 pub(crate) struct OngoingCall {
     pub(crate) running: RunningCall,
@@ -215,6 +218,33 @@ impl OngoingCall {
             self.cancel();
         }
         self.asking.step().now_or_never()
+    }
+
+    /// Sends the notifications that wait now, for a time at most, while the call goes on. Returns
+    /// its next step if it reaches that meanwhile.
+    pub(crate) async fn forward_waiting(
+        &mut self,
+        context: &ServerContext,
+    ) -> Option<Step<ToolResponse>> {
+        let forwarder = self.forwarder.as_mut()?;
+        let waiting = forwarder.waiting();
+        if waiting == 0 {
+            return None;
+        }
+        let sending = async {
+            for _ in 0..waiting {
+                forwarder.forward_next(&context.peer).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            step = self.asking.step() => return Some(step),
+            () = context.ct.cancelled() => {}
+            () = sending => return None,
+            () = sleep(SENDING) => return None,
+        }
+        self.cancel();
+        Some(self.asking.step().await)
     }
 
     /// Sends the notifications that wait for the client.

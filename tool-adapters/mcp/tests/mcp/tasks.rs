@@ -2,6 +2,8 @@
 
 use super::http::{EventReader, HttpClient, by_user, serve};
 use super::support::{LineClient, stateless, until};
+use axum::body::Body;
+use axum::http::Request;
 use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -10,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout;
 use tool_adapters::mcp::{Server, TaskSupport};
 use tool_core::{RunContext, Runtime, ToolContext, ToolDefinition, ToolError, UserData, tool};
+use tower::ServiceExt;
 
 /// Work until the test says so.
 #[tool(timeout = "60s")]
@@ -54,6 +57,16 @@ async fn report(ctx: &RunContext) {
     std::future::pending::<()>().await;
 }
 
+/// Report often at once, and then work.
+#[tool(timeout = "60s")]
+async fn report_often(ctx: &RunContext, #[context] UserData(done): UserData<Notify>) {
+    for _ in 0..100 {
+        ctx.update("half way");
+    }
+    pause().await;
+    done.notify_one();
+}
+
 /// Report, and answer at once.
 #[tool]
 async fn quick_report(ctx: &RunContext) -> &'static str {
@@ -82,7 +95,11 @@ fn server() -> (Server, Arc<Notify>) {
         .with(ask_first)
         .with(quick)
         .with(quick_report);
-    let tools = tools.with(work_approved).with(report).build();
+    let tools = tools
+        .with(work_approved)
+        .with(report)
+        .with(report_often)
+        .build();
     let runtime = Runtime::builder(tools.expect("sound tools"))
         .policy(Server::policy())
         .build()
@@ -185,6 +202,29 @@ async fn call_that_reports_and_returns_becomes_no_task() {
     assert_eq!(told["params"]["message"], "half way", "{told}");
     let answer = line.receive().await;
     assert_eq!(answer["result"]["content"][0]["text"], "done", "{answer}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_goes_on_while_its_client_takes_no_reports() {
+    let (server, done) = server();
+    let mut meta = stateless(&with_tasks());
+    meta["progressToken"] = json!("p");
+    let params = json!({"name": "report_often", "arguments": {}, "_meta": meta});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
+    let request = Request::post("/mcp")
+        .header("host", "localhost")
+        .header("accept", "application/json, text/event-stream")
+        .header("content-type", "application/json")
+        .header("mcp-protocol-version", "2026-07-28")
+        .header("mcp-method", "tools/call")
+        .header("mcp-name", "report_often")
+        .body(Body::from(call.to_string()))
+        .expect("a request");
+
+    let answer = server.router().oneshot(request).await.expect("an answer");
+    let ended = timeout(Duration::from_secs(20), done.notified()).await;
+    ended.expect("the tool ends");
+    drop(answer);
 }
 
 #[tokio::test]
