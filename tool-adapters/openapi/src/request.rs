@@ -138,6 +138,9 @@ impl Call {
                 Location::Header => {
                     let text =
                         header_text(parameter.style, parameter.explode, value).map_err(problem)?;
+                    let Some(text) = text else {
+                        continue;
+                    };
                     let name = HeaderName::try_from(&parameter.name)
                         .map_err(|error| problem(error.to_string()))?;
                     let value = HeaderValue::from_bytes(text.as_bytes())

@@ -222,14 +222,18 @@ fn deep_pairs(name: &str, value: &Value, pairs: &mut Vec<Pair>) -> StyleResult<(
     }
 }
 
-/// Writes a value for a header, in the style `simple`.
-pub(crate) fn header_text(style: Style, explode: bool, value: &Value) -> StyleResult<String> {
-    let text = match value {
-        value if style == Style::Json => value.to_string(),
+/// Writes a value for a header, in the style `simple`. Returns `None` for a list or an object in
+/// which nothing has a value.
+pub(crate) fn header_text(
+    style: Style,
+    explode: bool,
+    value: &Value,
+) -> StyleResult<Option<String>> {
+    let texts = match value {
+        value if style == Style::Json => vec![value.to_string()],
         Value::Array(items) => defined_items(items)
             .map(scalar)
-            .collect::<StyleResult<Vec<_>>>()?
-            .join(","),
+            .collect::<StyleResult<Vec<_>>>()?,
         Value::Object(members) => {
             let separator = if explode { "=" } else { "," };
             let pair =
@@ -237,14 +241,18 @@ pub(crate) fn header_text(style: Style, explode: bool, value: &Value) -> StyleRe
             defined_members(members)
                 .map(pair)
                 .collect::<StyleResult<Vec<_>>>()?
-                .join(",")
         }
-        value => scalar(value)?,
+        value => vec![scalar(value)?],
     };
+    if texts.is_empty() {
+        return Ok(None);
+    }
+
+    let text = texts.join(",");
     if text.chars().any(char::is_control) {
         return Err("expected a text without line breaks and other control characters".to_owned());
     }
-    Ok(text)
+    Ok(Some(text))
 }
 
 /// Writes the pairs of a form body. Members without a style of their own are texts, lists of texts,
@@ -414,8 +422,18 @@ mod tests {
     #[test]
     fn headers_leave_out_what_is_null() {
         let text = |value: &Value| header_text(Style::Simple, false, value);
-        assert_eq!(text(&json!(["a", null])).as_deref(), Ok("a"));
-        assert_eq!(text(&json!({"a": 1, "b": null})).as_deref(), Ok("a,1"));
+        let written = |text: &str| Ok(Some(text.to_owned()));
+        assert_eq!(text(&json!(["a", null])), written("a"));
+        assert_eq!(text(&json!({"a": 1, "b": null})), written("a,1"));
+    }
+
+    #[test]
+    fn a_header_in_which_nothing_has_a_value_is_left_out() {
+        for nothing in [json!([]), json!([null]), json!({}), json!({"a": null})] {
+            assert_eq!(header_text(Style::Simple, false, &nothing), Ok(None));
+        }
+        let empty = header_text(Style::Simple, false, &json!([""]));
+        assert_eq!(empty, Ok(Some(String::new())));
     }
 
     #[test]
@@ -462,8 +480,8 @@ mod tests {
             header_text(Style::Simple, false, &value).expect_err("a control character");
         }
         assert_eq!(
-            header_text(Style::Simple, true, &json!({"a": 1, "b": "c"})).as_deref(),
-            Ok("a=1,b=c")
+            header_text(Style::Simple, true, &json!({"a": 1, "b": "c"})),
+            Ok(Some("a=1,b=c".to_owned()))
         );
     }
 }
