@@ -389,9 +389,9 @@ impl Change {
         wanted: &SubscriptionFilter,
         subscriptions: &Subscriptions,
     ) -> Vec<ServerNotification> {
-        let list = |is_wanted: Option<bool>, notification: ServerNotification| {
-            let notification = Some(notification).filter(|_| is_wanted == Some(true));
-            notification.into_iter().collect()
+        let list = |is_wanted: Option<bool>, notification: ServerNotification| match is_wanted {
+            Some(true) => vec![notification],
+            _ => Vec::new(),
         };
         match self {
             Self::Tools => list(

@@ -48,16 +48,7 @@ pub(crate) fn router(state: &ServerState) -> Router {
         .with_cancellation_token(settings.shutdown.child_token());
     let state = Arc::new(state.clone());
     let shared = Arc::<SharedSessions>::default();
-    let weak_sessions = Arc::downgrade(&sessions);
-    let weak_shared = Arc::downgrade(&shared);
-    state.endpoints.add(move |is_gone| {
-        if let Some(sessions) = weak_sessions.upgrade() {
-            sessions.end_of(is_gone);
-        }
-        if let Some(shared) = weak_shared.upgrade() {
-            shared.end_of(is_gone);
-        }
-    });
+    state.endpoints.add(&sessions, &shared);
     let gate = Arc::new(Gate {
         state,
         sessions: Arc::clone(&sessions),

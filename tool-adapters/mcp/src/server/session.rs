@@ -3,6 +3,7 @@
 use crate::server::changes::ChangeNotifier;
 use crate::server::client::{Client, FindPrincipal, Identity};
 use crate::server::client_requests;
+use crate::server::http_sessions::HttpSessions;
 use crate::server::open_answers::{OpenAnswer, OpenAnswers};
 use crate::server::request_ids::random_id;
 use crate::server::unclaimed::{AwaitedCall, UnclaimedCalls};
@@ -185,22 +186,44 @@ impl Refreshes {
     }
 }
 
-/// Ends the sessions and streams of the principals for which a function returns true.
-type EndSessions = dyn Fn(&dyn Fn(&str) -> bool) + Send + Sync;
-
 /// The endpoints of a server, whose sessions can be ended by their principals.
 #[derive(Default)]
-pub(crate) struct Endpoints(Mutex<Vec<Box<EndSessions>>>);
+pub(crate) struct Endpoints(Mutex<Vec<EndpointSessions>>);
+
+/// The sessions of an endpoint, while it is there: those that clients have opened, and those that
+/// requests share.
+#[derive(Clone)]
+struct EndpointSessions {
+    opened: Weak<HttpSessions>,
+    shared: Weak<SharedSessions>,
+}
+
+impl EndpointSessions {
+    fn is_there(&self) -> bool {
+        self.opened.strong_count() > 0 || self.shared.strong_count() > 0
+    }
+}
 
 impl Endpoints {
-    pub(crate) fn add(&self, end_sessions: impl Fn(&dyn Fn(&str) -> bool) + Send + Sync + 'static) {
-        self.0.lock().push(Box::new(end_sessions));
+    pub(crate) fn add(&self, opened: &Arc<HttpSessions>, shared: &Arc<SharedSessions>) {
+        let mut endpoints = self.0.lock();
+        endpoints.retain(EndpointSessions::is_there);
+        endpoints.push(EndpointSessions {
+            opened: Arc::downgrade(opened),
+            shared: Arc::downgrade(shared),
+        });
     }
 
     /// Ends the sessions and streams of the principals that are gone.
     pub(crate) fn end_sessions(&self, is_gone: &dyn Fn(&str) -> bool) {
-        for end_sessions in &*self.0.lock() {
-            end_sessions(is_gone);
+        let endpoints = self.0.lock().clone();
+        for endpoint in endpoints {
+            if let Some(opened) = endpoint.opened.upgrade() {
+                opened.end_of(is_gone);
+            }
+            if let Some(shared) = endpoint.shared.upgrade() {
+                shared.end_of(is_gone);
+            }
         }
     }
 }
@@ -744,6 +767,16 @@ pub(crate) fn too_many_sessions(limit: QuotaExceeded) -> ErrorData {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn endpoints_whose_router_is_dropped_are_forgotten() {
+        let endpoints = Endpoints::default();
+        for _ in 0..3 {
+            let opened = HttpSessions::new(Duration::MAX, CancellationToken::new());
+            endpoints.add(&Arc::new(opened), &Arc::default());
+        }
+        assert_eq!(endpoints.0.lock().len(), 1, "the last is not looked at yet");
+    }
 
     // T26
     #[tokio::test]
