@@ -74,7 +74,9 @@ pub(crate) struct Wanted {
     pub(crate) progress: Option<ProgressToken>,
     /// The least level of log messages.
     pub(crate) log: Option<LogLevel>,
-    /// True if the client may repeat the request, with another token.
+    /// True if the client may repeat the request, with another token of progress. A level of the log
+    /// that only the repeated request has is not heard, as a listener of the call would take the log
+    /// from the one of its session.
     pub(crate) may_change: bool,
 }
 
