@@ -1001,7 +1001,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn results_are_stored_in_the_order_of_their_steps() {
         let sessions = HeldStore::default();
-        sessions.slow(true);
+        sessions.slow(Duration::from_millis(50));
         let tools = ToolContext::builder().with(find_table).with(cancel).build();
         let runtime = Runtime::builder(tools.expect("builds"))
             .store(sessions)

@@ -1,5 +1,6 @@
 //! A session store for tests, whose look-ups of calls that wait are slow or fail.
 
+use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -20,14 +21,14 @@ pub(crate) struct HeldStore {
 
 #[derive(Default)]
 struct Faults {
-    is_slow: AtomicBool,
+    delay: Mutex<Duration>,
     is_down: AtomicBool,
 }
 
 impl HeldStore {
-    /// Lets each look-up of a call that waits take 50 ms.
-    pub(crate) fn slow(&self, is_slow: bool) {
-        self.faults.is_slow.store(is_slow, Ordering::SeqCst);
+    /// Lets each look-up of a call that waits take this long.
+    pub(crate) fn slow(&self, delay: Duration) {
+        *self.faults.delay.lock() = delay;
     }
 
     /// Lets each look-up of a call that waits fail.
@@ -114,8 +115,9 @@ impl SessionRecord for HeldRecord {
             return Err(StoreError::new("on purpose"));
         }
         let found = self.inner.pending(id).await?;
-        if found.is_some() && self.faults.is_slow.load(Ordering::SeqCst) {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+        let delay = *self.faults.delay.lock();
+        if found.is_some() && !delay.is_zero() {
+            tokio::time::sleep(delay).await;
         }
         Ok(found)
     }

@@ -2,14 +2,15 @@
 
 use crate::open_decision::OpenDecision;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::mem;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tool_core::session::{Decision, Turn, decision_note};
+use tool_core::session::{Decision, PendingCall, Turn, decision_note};
 use tool_core::trace::SpanHandle;
 use tool_core::{ErrorKind, Session, ToolCall, ToolError, ToolResponse};
 
@@ -28,12 +29,21 @@ pub(crate) struct LiveCalls {
     pub(crate) session: Session,
     work: JoinSet<FinishedWork>,
     calls: VecDeque<TrackedCall>,
-    /// The decisions that are being carried out.
-    decisions: Arc<Mutex<Vec<OpenDecision>>>,
+    /// The decisions whose outcome is not known yet, by their numbers.
+    decisions: Arc<Mutex<BTreeMap<u64, LiveDecision>>>,
+    next_decision: u64,
+    /// True once the conversation is over: no further approved call begins.
+    is_over: Arc<AtomicBool>,
     /// The number of turns that were asked for, and of those that have begun. A call belongs to the
     /// turn before it.
     turns: u64,
     turns_begun: watch::Sender<u64>,
+}
+
+struct LiveDecision {
+    decision: Decision,
+    /// The call on which the person has decided, once it is looked up.
+    call: Option<ToolCall>,
 }
 
 struct TrackedCall {
@@ -81,6 +91,8 @@ impl LiveCalls {
             work: JoinSet::new(),
             calls: VecDeque::new(),
             decisions: Arc::default(),
+            next_decision: 0,
+            is_over: Arc::default(),
             turns: 0,
             turns_begun: watch::Sender::new(0),
         }
@@ -175,20 +187,41 @@ impl LiveCalls {
         });
     }
 
+    /// Carries a decision out in the background. An approval that comes after the end of the
+    /// conversation is answered, and its call waits on.
     pub(crate) fn decide(&mut self, decision: Decision, agent: &SpanHandle) {
+        let number = self.next_decision;
+        self.next_decision += 1;
+        let known = LiveDecision {
+            decision: decision.clone(),
+            call: None,
+        };
+        self.decisions.lock().insert(number, known);
+
         let session = self.session.clone();
-        let open = Arc::clone(&self.decisions);
+        let decisions = Arc::clone(&self.decisions);
+        let is_over = Arc::clone(&self.is_over);
         self.work.spawn(agent.inside(async move {
-            if let Ok(pending) = session.pending_call(decision.token()).await {
-                let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
-                let decision = decision.clone();
-                open.lock().push(OpenDecision { decision, call });
+            if let Ok(pending) = session.pending_call(decision.token()).await
+                && let Some(known) = decisions.lock().get_mut(&number)
+            {
+                known.call = Some(call_of(pending));
             }
-            let response = session.decide(&decision, None).await;
-            let is_other = |known: &OpenDecision| known.decision.token() != decision.token();
-            open.lock().retain(is_other);
-            decided(&session, &decision, response)
+            let begins = !decision.is_approval() || !is_over.load(Ordering::SeqCst);
+            let ended = if begins {
+                let response = session.decide(&decision, None).await;
+                decided(&session, &decision, response)
+            } else {
+                given_up(&session, &decision).await
+            };
+            decisions.lock().remove(&number);
+            ended
         }));
+    }
+
+    /// Lets no further approved call begin, as the conversation is over.
+    pub(crate) fn begin_no_more(&self) {
+        self.is_over.store(true, Ordering::SeqCst);
     }
 
     /// Begins the next turn in the background, as the session's store may be slow.
@@ -220,6 +253,7 @@ impl LiveCalls {
     /// the rest is aborted. A decision among it is returned too.
     pub(crate) async fn cancel_all(&mut self) -> Vec<FinishedWork> {
         const CLOSING: Duration = Duration::from_secs(1);
+        self.begin_no_more();
         for tracked in self
             .calls
             .iter()
@@ -227,8 +261,10 @@ impl LiveCalls {
         {
             self.session.cancel(tracked.call.id());
         }
-        for open in &*self.decisions.lock() {
-            self.session.cancel(open.call.id());
+        for known in self.decisions.lock().values() {
+            if let Some(call) = &known.call {
+                self.session.cancel(call.id());
+            }
         }
         let mut ended = Vec::new();
         let work = &mut self.work;
@@ -241,13 +277,8 @@ impl LiveCalls {
         let _ = timeout(CLOSING, drain).await;
         self.work.shutdown().await;
         let left = mem::take(&mut *self.decisions.lock());
-        for open in left {
-            let response = open.outcome(&self.session).await;
-            let response = response.unwrap_or_else(|| {
-                let message = "the conversation ended before the outcome of the call was known";
-                self.session.refuse(&open.call, ToolError::unknown(message))
-            });
-            ended.push(decided(&self.session, &open.decision, response));
+        for known in left.into_values() {
+            ended.push(cut_off(&self.session, known).await);
         }
         ended
     }
@@ -387,6 +418,37 @@ impl LiveCalls {
     }
 }
 
+/// Answers a decision that the conversation was too short for.
+async fn cut_off(session: &Session, known: LiveDecision) -> FinishedWork {
+    let LiveDecision { decision, call } = known;
+    let Some(call) = call else {
+        return given_up(session, &decision).await;
+    };
+    let open = OpenDecision { decision, call };
+    let response = open.outcome(session).await;
+    let response = response.unwrap_or_else(|| {
+        let message = "the conversation ended before the outcome of the call was known";
+        session.refuse(&open.call, ToolError::unknown(message))
+    });
+    decided(session, &open.decision, response)
+}
+
+/// Answers a decision that is not carried out, as the conversation is over. Its call waits on.
+async fn given_up(session: &Session, decision: &Decision) -> FinishedWork {
+    let response = match session.check_decision(decision).await {
+        Ok(pending) => {
+            let message = "the conversation ended before the decision was carried out, and the call waits for another one";
+            session.refuse(&call_of(pending), ToolError::cancelled(message))
+        }
+        Err(response) => *response,
+    };
+    decided(session, decision, response)
+}
+
+fn call_of(pending: PendingCall) -> ToolCall {
+    ToolCall::new(pending.call_id, pending.tool, pending.arguments)
+}
+
 /// Returns the outcome of a decision, with its note for the model.
 fn decided(session: &Session, decision: &Decision, response: ToolResponse) -> FinishedWork {
     let mark = session.decision_mark(decision.token());
@@ -404,6 +466,7 @@ fn is_cancelled(response: &ToolResponse) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::held_store::HeldStore;
     use crate::websocket::events::LiveEvent;
     use crate::websocket::live_loop::LiveLoop;
     use crate::websocket::model::LiveModel;
@@ -411,7 +474,7 @@ mod tests {
     use tool_adapters_providers::Provider;
     use tool_core::session::HookedCall;
     use tool_core::trace::SpanKind;
-    use tool_core::{Mode, RunContext, Runtime, ToolContext, tool};
+    use tool_core::{Mode, Policy, RunContext, Runtime, ToolContext, tool};
 
     /// Ship the order.
     #[tool(category = "action", confirm)]
@@ -420,17 +483,31 @@ mod tests {
         std::future::pending::<()>().await;
     }
 
-    /// Begins to ship an order that a person has approved. Its call runs if no hook holds it up.
-    async fn shipping(runtime: &Runtime) -> LiveCalls {
+    /// Asks a person whether an order is shipped. Returns the token, too.
+    async fn asked(runtime: &Runtime) -> (LiveCalls, String) {
         let session = runtime.session("s-1", Mode::Voice).await.expect("opens");
         let asked = session.call(ToolCall::new("c1", "ship", "{}")).await;
         let token = asked.meta().confirmation().expect("waits").token.clone();
-        let mut calls = LiveCalls::new(session);
+        (LiveCalls::new(session), token)
+    }
+
+    fn approve(calls: &mut LiveCalls, token: &str) {
         let span = SpanHandle::open_if_wanted(SpanKind::Agent, "agent");
         calls.decide(Decision::approve(token), &span);
+    }
+
+    /// Lets what was begun run on.
+    async fn run_on() {
         for _ in 0..10 {
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Begins to ship an order that a person has approved. Its call runs if no hook holds it up.
+    async fn shipping(runtime: &Runtime) -> LiveCalls {
+        let (mut calls, token) = asked(runtime).await;
+        approve(&mut calls, &token);
+        run_on().await;
         calls
     }
 
@@ -448,8 +525,9 @@ mod tests {
         number
     }
 
-    #[tokio::test]
-    async fn a_decision_before_a_failure_is_carried_out() {
+    /// Decides on a call in a conversation that fails at once. Returns the answer, and whether the
+    /// call waits on.
+    async fn decided_before_a_failure(approves: bool) -> (ToolResponse, bool) {
         let tools = ToolContext::builder().with(cancel_booking).build();
         let runtime = Runtime::builder(tools.expect("builds")).build();
         let session = runtime.expect("builds").session("s-1", Mode::Voice);
@@ -459,13 +537,69 @@ mod tests {
         let token = &asked.meta().confirmation().expect("waits").token;
 
         // Mistral has no live models, so the conversation fails at once.
-        let mut live = LiveLoop::start(session, LiveModel::new(Provider::Mistral, "mistral-large"));
-        live.input().approve(token).await.expect("accepted");
+        let model = LiveModel::new(Provider::Mistral, "mistral-large");
+        let mut live = LiveLoop::start(session.clone(), model);
+        let decision = if approves {
+            Decision::approve(token)
+        } else {
+            Decision::deny(token)
+        };
+        live.input().decide(decision).await.expect("accepted");
         let Some(LiveEvent::Answered(response)) = live.next().await else {
             panic!("no answer");
         };
-        assert_eq!(response.data_json(), Some("7"));
         assert!(matches!(live.next().await, Some(LiveEvent::Failed(_))));
+        (response, session.pending_call(token).await.is_ok())
+    }
+
+    #[tokio::test]
+    async fn an_approval_before_a_failure_is_left_to_the_next() {
+        let (response, waits) = decided_before_a_failure(true).await;
+        assert!(is_cancelled(&response), "{response}");
+        assert!(waits);
+    }
+
+    #[tokio::test]
+    async fn a_denial_before_a_failure_is_carried_out() {
+        let (response, waits) = decided_before_a_failure(false).await;
+        let kind = response.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::Denied));
+        assert!(!waits);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_decision_leaves_the_first_one_known() {
+        let tools = ToolContext::builder().with(ship).build().expect("builds");
+        let runtime = Runtime::builder(tools).build().expect("builds");
+        let (mut calls, token) = asked(&runtime).await;
+        approve(&mut calls, &token);
+        run_on().await;
+        approve(&mut calls, &token);
+        let FinishedWork::Decision { response, .. } = calls.next().await else {
+            panic!("no decision");
+        };
+        let kind = response.error().map(|error| error.kind);
+        assert_eq!(kind, Some(ErrorKind::NotFound));
+
+        let (response, note) = ended(calls).await;
+        assert!(is_cancelled(&response), "{response}");
+        assert!(note.contains("`ship`"), "{note}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_decision_that_a_slow_store_holds_up_is_told() {
+        let store = HeldStore::default();
+        let tools = ToolContext::builder().with(ship).build().expect("builds");
+        let runtime = Runtime::builder(tools)
+            .policy(Policy::voice().store_deadline(Duration::from_secs(10)))
+            .store(store.clone())
+            .build();
+        let (mut calls, token) = asked(&runtime.expect("builds")).await;
+        store.slow(Duration::from_millis(1_500));
+        approve(&mut calls, &token);
+        let (response, note) = ended(calls).await;
+        assert!(is_cancelled(&response), "{response}");
+        assert!(note.contains("waits for another one"), "{note}");
     }
 
     #[tokio::test(start_paused = true)]

@@ -171,7 +171,8 @@ impl LiveInput {
 
     /// Approves or denies a call as a person has decided, whom the audit log names, perhaps with other
     /// arguments. If these are invalid, [`LiveEvent::Answered`](super::LiveEvent::Answered) has every
-    /// problem, the model learns nothing, and the call waits on.
+    /// problem, the model learns nothing, and the call waits on. An approval that the conversation does
+    /// not come to before its end is answered with `CANCELLED`, and the call waits on, too.
     pub async fn decide(&self, decision: Decision) -> Result<(), ConversationEnded> {
         self.send(HostInput::Decide(decision)).await
     }

@@ -139,9 +139,11 @@ impl LiveTask {
         }
     }
 
-    /// Begins to carry out the decisions that the host has made before the conversation ended.
+    /// Carries out the denials that the host has made before the conversation ended. An approval is
+    /// answered, and its call waits on.
     fn take_decisions(&mut self) {
         self.inputs.close();
+        self.calls.begin_no_more();
         while let Ok(input) = self.inputs.try_recv() {
             if let HostInput::Decide(decision) = input {
                 self.calls.decide(decision, &self.spans.agent);
@@ -215,6 +217,7 @@ impl LiveTask {
         self.state.is_connecting = true;
         let closed = self.serve(&mut connection).await?;
         if connection.is_set_up && matches!(closed, Closed::ByHost) {
+            self.calls.begin_no_more();
             while let Ok(input) = self.inputs.try_recv() {
                 self.handle_input(input, &mut connection);
             }
