@@ -103,7 +103,7 @@ use crate::agent_models::{AgentModel, place_of_model};
 use crate::conversation_log::ConversationLog;
 use crate::history_keeper::HistoryKeeper;
 use crate::instructions::join_instructions;
-use crate::open_decision::OpenDecision;
+use crate::open_decision::{DecisionOutcome, OpenDecision};
 use crate::recording_steps::{NextTurn, RecordingSteps};
 use parking_lot::Mutex;
 use std::borrow::Cow;
@@ -118,7 +118,7 @@ use tool_core::serde::de::DeserializeOwned;
 use tool_core::session::{
     EventSender, Handoffs, History, Keep, Message, MessageLog, Model, ModelInfo, ModelRequest,
     ModelStep, OpenError, Reply, ReplyFinish, ReplyOptions, SessionBuilder, Shortened, Turn,
-    TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_begun_note, decision_note,
+    TypedAnswer, TypedReply, TypedReplyError, UserMessage, decision_begun_note,
 };
 use tool_core::trace::{SpanHandle, SpanKind, TokenUsage};
 use tool_core::{
@@ -446,7 +446,9 @@ impl<M: Model> AgentLoop<M> {
 
     /// Approves or denies a call as a person has decided, perhaps with other arguments
     /// ([`Decision::with_arguments`]). Adds its outcome to the history. If the arguments are invalid,
-    /// the response has every problem, the history stays as it is, and the call waits on.
+    /// the response has every problem, the history stays as it is, and the call waits on. It also
+    /// waits on if it is refused before it runs, for example by a hook or an open circuit breaker. You
+    /// can decide again later.
     pub async fn decide(&mut self, decision: &Decision) -> ToolResponse {
         let span = self.span();
         let deciding = async {
@@ -704,7 +706,8 @@ impl<M: Model> AgentLoop<M> {
     }
 
     /// Carries decisions out until the reply is interrupted. Returns false if there are some, and no
-    /// call waited for any of them. The calls that wait on are asked about again.
+    /// call waited for any of them. The calls that wait on are asked about again, also those that were
+    /// refused before they ran.
     ///
     /// Returns the last error if no call waited, unless it was cancelled, or if the arguments are
     /// invalid that a person has given: the call waits on then.
@@ -717,34 +720,26 @@ impl<M: Model> AgentLoop<M> {
         let mut outcome = DecidedCalls::default();
         let mut left = Vec::new();
         let mut was_idle = false;
-        for decision in &answers.decisions {
+        let answered = answers_to_calls(answers);
+        for answer in &answered {
+            let decision = &answer.decision;
             if self.was_interrupted(before) {
                 left.push(decision.token());
                 continue;
             }
             let response = self.carry_out_one(decision, events).await;
-            outcome.count(&response);
-            was_idle |= self.has_found_idle(&response);
-            if !has_waited(&response) {
+            let is_idle = self.has_found_idle(&response);
+            was_idle |= is_idle;
+            let is_gone = is_idle || is_unknown_token(&response);
+            if has_waited(&response) || !(answer.may_be_gone && is_gone) {
+                outcome.count(&response);
+            }
+            if !response.is_ok() {
                 left.push(decision.token());
             }
         }
-        for token in &answers.cancelled {
-            if self.was_interrupted(before) {
-                left.push(token);
-                continue;
-            }
-            let response = self.carry_out_one(&Decision::deny(token), events).await;
-            let is_idle = self.has_found_idle(&response);
-            was_idle |= is_idle;
-            if has_waited(&response) || !is_idle && !is_unknown_token(&response) {
-                outcome.count(&response);
-            }
-            if !has_waited(&response) {
-                left.push(token);
-            }
-        }
 
+        // One that waits no more is not asked about.
         if let Some(events) = events {
             for token in left {
                 self.session().ask_again(token, events).await;
@@ -911,19 +906,26 @@ impl<M: Model> AgentLoop<M> {
             // A decision makes a whole call, whose future is large.
             let deciding = self.session.decide_in_step(&*steps.0, decision, events);
             let response = Box::pin(deciding).await;
-            return self.note_decision(decision, response);
+            return self.note_outcome(decision, DecisionOutcome::over(response));
         }
         let dropped = self.open_decisions.len();
-        let begun = match self.begin_decision(decision).await {
-            Ok(begun) => begun,
-            Err(response) => {
-                self.open_decisions.truncate(dropped);
-                return self.note_decision(decision, *response);
+        let mut begun = None;
+        let response = match self.begin_decision(decision).await {
+            Ok(call) => {
+                begun = call;
+                Box::pin(self.session().decide(decision, events)).await
             }
+            Err(response) => *response,
         };
-        let response = Box::pin(self.session().decide(decision, events)).await;
-        self.open_decisions.truncate(dropped);
-        self.end_decision(decision, begun, response)
+        let outcome = DecisionOutcome::of(&self.session, decision, response).await;
+        if has_waited(&outcome.response) {
+            // An earlier decision on the call was not carried out, and this outcome is the only one.
+            let is_other = |open: &OpenDecision| open.decision.token() != decision.token();
+            self.open_decisions.retain(is_other);
+        } else {
+            self.open_decisions.truncate(dropped);
+        }
+        self.end_decision(decision, begun, outcome)
     }
 
     /// Stores that a person has decided on a call, before the decision is carried out, so that the
@@ -965,14 +967,14 @@ impl<M: Model> AgentLoop<M> {
     async fn tell_open_decisions(&mut self) {
         let mut at = 0;
         while let Some(open) = self.open_decisions.get(at) {
-            match open.outcome(&self.session).await {
-                Some(response) => {
-                    let told = self.open_decisions.remove(at);
-                    self.note_decision(&told.decision, response);
-                }
+            let Some(response) = open.outcome(&self.session).await else {
                 // The next reply tells.
-                None => at += 1,
-            }
+                at += 1;
+                continue;
+            };
+            let outcome = DecisionOutcome::of(&self.session, &open.decision, response).await;
+            let told = self.open_decisions.remove(at);
+            self.note_outcome(&told.decision, outcome);
         }
     }
 
@@ -981,31 +983,26 @@ impl<M: Model> AgentLoop<M> {
         &mut self,
         decision: &Decision,
         begun: Option<ToolCall>,
-        response: ToolResponse,
+        outcome: DecisionOutcome,
     ) -> ToolResponse {
+        let response = &outcome.response;
         if let Some(call) = begun
             && response.meta().tool().is_empty()
             && let Some(error) = response.error()
         {
             let missed = ToolError::conflict(error.message.clone());
             let missed = self.session().refuse(&call, missed);
-            self.note_decision(decision, missed);
-            return response;
+            self.note_outcome(decision, DecisionOutcome::over(missed));
+            return outcome.response;
         }
-        self.note_decision(decision, response)
+        self.note_outcome(decision, outcome)
     }
 
-    pub(crate) fn note_decision(
-        &mut self,
-        decision: &Decision,
-        response: ToolResponse,
-    ) -> ToolResponse {
-        let mark = self.session().decision_mark(decision.token());
-        let is_approved = decision.is_approval();
-        let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
-        if let Some(note) = note {
+    fn note_outcome(&mut self, decision: &Decision, outcome: DecisionOutcome) -> ToolResponse {
+        if let Some(note) = outcome.note(&self.session, decision) {
             self.add(Message::user(note));
         }
+        let response = outcome.response;
         let turn = self.session().turn();
         let handoffs = self.handoffs.as_ref();
         let handed_over = handoffs.and_then(|handoffs| handoffs.take(turn, &response));
@@ -1078,6 +1075,30 @@ fn reply_of<T>(replied: &mut Result<TypedReply<T>, TypedReplyError>) -> &mut Rep
         Ok(replied) => &mut replied.reply,
         Err(error) => &mut error.reply,
     }
+}
+
+/// A person's answer to a call that waits.
+struct AnswerToCall {
+    decision: Decision,
+    /// True if it is no error that the call waits no more.
+    may_be_gone: bool,
+}
+
+fn answers_to_calls(answers: &Answers) -> Vec<AnswerToCall> {
+    let mut list = Vec::new();
+    for decision in &answers.decisions {
+        list.push(AnswerToCall {
+            decision: decision.clone(),
+            may_be_gone: false,
+        });
+    }
+    for token in &answers.cancelled {
+        list.push(AnswerToCall {
+            decision: Decision::deny(token),
+            may_be_gone: true,
+        });
+    }
+    list
 }
 
 /// The outcome of decisions.
@@ -1642,6 +1663,18 @@ mod tests {
             users[1].ends_with("A person has refused it, and it was not run."),
             "{users:?}"
         );
+    }
+
+    #[tokio::test]
+    async fn a_call_that_is_decided_on_twice_has_one_outcome() {
+        let mut agent = AgentLoop::new(session().await, cancelling());
+        let decision = Decision::approve(waiting(&mut agent).await);
+        // A reply was dropped before the call ran, and the store did not tell what became of it.
+        agent.begin_decision(&decision).await.expect("it waits");
+        let done = agent.carry_out_one(&decision, None).await;
+        assert!(done.is_ok(), "{done}");
+        agent.tell_open_decisions().await;
+        assert_eq!(users(&agent).len(), 2, "{:?}", users(&agent));
     }
 
     #[tokio::test]

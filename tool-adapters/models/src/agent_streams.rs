@@ -99,12 +99,13 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use tokio::sync::Mutex;
     use tool_core::session::{
-        AgentEvent, Decision, Journal, JournalEntry, JournalError, JournalStart, Message,
-        RecoveredCall, Reply, ReplyFinish, RuntimeBuilder,
+        AgentEvent, Decision, HookedCall, Journal, JournalEntry, JournalError, JournalStart,
+        Message, RecoveredCall, Reply, ReplyFinish, RuntimeBuilder,
     };
     use tool_core::testing::ScriptedModel;
     use tool_core::{
-        ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext, tool,
+        ErrorKind, Intent, Mode, Policy, RunContext, Runtime, Session, ToolCall, ToolContext,
+        ToolError, tool,
     };
 
     /// Cancel the guest's booking.
@@ -332,6 +333,53 @@ mod tests {
         assert_eq!(tokens(&seen), asked[1..], "it is asked for again");
         drop(stream);
         assert!(agent.approve(&asked[1]).await.is_ok(), "it waits on");
+    }
+
+    /// Creates an agent whose hook refuses the first call that was approved.
+    async fn agent_that_refuses_once(script: ScriptedModel) -> AgentLoop<ScriptedModel> {
+        let is_closed = Arc::new(AtomicBool::new(true));
+        let session = session_in(|runtime| {
+            runtime.before(async move |_: HookedCall<'_>| {
+                if is_closed.swap(false, Ordering::SeqCst) {
+                    return Err(ToolError::transient("too busy"));
+                }
+                Ok(())
+            })
+        });
+        let session = session.await;
+        AgentLoop::new(session, script)
+    }
+
+    #[tokio::test]
+    async fn an_approved_call_that_is_refused_is_asked_for_again() {
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("Not now.");
+        let mut agent = agent_that_refuses_once(script).await;
+        let asked = tokens(&events(agent.stream("Cancel 12")).await);
+        let refused = events(agent.stream(Decision::approve(&asked[0]))).await;
+        assert_eq!(tokens(&refused), asked);
+        assert_eq!(shown(&refused), "Not now.");
+        assert!(agent.approve(&asked[0]).await.is_ok(), "it waits on");
+    }
+
+    #[tokio::test]
+    async fn note_says_that_a_refused_call_waits_on() {
+        let script = ScriptedModel::new().calls([cancelling()]).says("Shall I?");
+        let mut agent = agent_that_refuses_once(script).await;
+        let asked = token(&events(agent.stream("Cancel 12")).await);
+        let refused = agent.approve(&asked).await;
+        assert!(!refused.is_ok(), "{refused}");
+        let Some(Message::User(note)) = agent.history().messages().last() else {
+            panic!("no note");
+        };
+        let note = note.text();
+        assert!(
+            note.contains("was not run and waits for another one"),
+            "{note}"
+        );
+        assert!(note.contains("too busy"), "{note}");
     }
 
     // M12

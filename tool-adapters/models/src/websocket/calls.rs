@@ -1,6 +1,6 @@
 //! The calls of a live conversation: those that run, and the last ones that have ended.
 
-use crate::open_decision::OpenDecision;
+use crate::open_decision::{DecisionOutcome, OpenDecision};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::mem;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tool_core::session::{Decision, PendingCall, Turn, decision_note};
+use tool_core::session::{Decision, PendingCall, Turn};
 use tool_core::trace::SpanHandle;
 use tool_core::{ErrorKind, Session, ToolCall, ToolError, ToolResponse};
 
@@ -210,7 +210,7 @@ impl LiveCalls {
             let begins = !decision.is_approval() || !is_over.load(Ordering::SeqCst);
             let ended = if begins {
                 let response = session.decide(&decision, None).await;
-                decided(&session, &decision, response)
+                decided(&session, &decision, response).await
             } else {
                 given_up(&session, &decision).await
             };
@@ -430,19 +430,19 @@ async fn cut_off(session: &Session, known: LiveDecision) -> FinishedWork {
         let message = "the conversation ended before the outcome of the call was known";
         session.refuse(&open.call, ToolError::unknown(message))
     });
-    decided(session, &open.decision, response)
+    decided(session, &open.decision, response).await
 }
 
 /// Answers a decision that is not carried out, as the conversation is over. Its call waits on.
 async fn given_up(session: &Session, decision: &Decision) -> FinishedWork {
     let response = match session.check_decision(decision).await {
         Ok(pending) => {
-            let message = "the conversation ended before the decision was carried out, and the call waits for another one";
+            let message = "the conversation ended before the call ran, and the call waits for another decision";
             session.refuse(&call_of(pending), ToolError::cancelled(message))
         }
         Err(response) => *response,
     };
-    decided(session, decision, response)
+    decided(session, decision, response).await
 }
 
 fn call_of(pending: PendingCall) -> ToolCall {
@@ -450,11 +450,13 @@ fn call_of(pending: PendingCall) -> ToolCall {
 }
 
 /// Returns the outcome of a decision, with its note for the model.
-fn decided(session: &Session, decision: &Decision, response: ToolResponse) -> FinishedWork {
-    let mark = session.decision_mark(decision.token());
-    let is_approved = decision.is_approval();
-    let note = mark.and_then(|mark| decision_note(&response, is_approved, &mark));
-    FinishedWork::Decision { response, note }
+async fn decided(session: &Session, decision: &Decision, response: ToolResponse) -> FinishedWork {
+    let outcome = DecisionOutcome::of(session, decision, response).await;
+    let note = outcome.note(session, decision);
+    FinishedWork::Decision {
+        response: outcome.response,
+        note,
+    }
 }
 
 fn is_cancelled(response: &ToolResponse) -> bool {
@@ -621,6 +623,20 @@ mod tests {
         let (response, note) = ended(shipping(&runtime).await).await;
         assert!(is_cancelled(&response), "{response}");
         assert!(note.contains("waits for another one"), "{note}");
+    }
+
+    #[tokio::test]
+    async fn an_approved_call_that_is_refused_is_told_to_wait() {
+        let tools = ToolContext::builder().with(ship).build().expect("builds");
+        let runtime = Runtime::builder(tools)
+            .before(async |_: HookedCall<'_>| Err::<(), _>(ToolError::transient("too busy")))
+            .build();
+        let mut calls = shipping(&runtime.expect("builds")).await;
+        let FinishedWork::Decision { note, .. } = calls.next().await else {
+            panic!("no decision");
+        };
+        let note = note.expect("a note");
+        assert!(note.contains("was not run and waits"), "{note}");
     }
 
     #[tokio::test]
