@@ -687,21 +687,28 @@ impl<M: Model> AgentLoop<M> {
         if let Some(events) = &events {
             self.show_start(events);
         }
-        let has_waited = match self.carry_out(&answers, events.as_ref(), before).await {
-            Ok(has_waited) => has_waited,
-            Err(error) => return failed(error),
-        };
-        if self.was_interrupted(before) {
-            return interrupted();
-        }
-        match answers.message {
-            Some(message) => {
-                let options = ReplyOptions::new(message);
-                self.run_turn(options, events, before).await
+        let carried_out = self.carry_out(&answers, events.as_ref(), before).await;
+        if let Some(message) = answers.message {
+            // The user has said it, whatever became of the answers.
+            let error = carried_out.err();
+            let problem =
+                error.map(|error| format!("A decision was not carried out: {}", error.message));
+            if let Some(events) = &events
+                && let Some(problem) = &problem
+            {
+                events.host_text(format!("{problem}\n\n"));
             }
+            let options = ReplyOptions::new(message);
+            let mut reply = self.run_turn(options, events, before).await;
+            put_before(problem, &mut reply);
+            return reply;
+        }
+        match carried_out {
+            Err(error) => failed(error),
+            Ok(_) if self.was_interrupted(before) => interrupted(),
             // The model knows nothing of a call that did not wait.
-            None if !has_waited => Reply::default(),
-            None => self.reply(ReplyOptions::default(), events, before).await,
+            Ok(false) => Reply::default(),
+            Ok(true) => self.reply(ReplyOptions::default(), events, before).await,
         }
     }
 
@@ -1160,7 +1167,7 @@ fn interrupted() -> Reply {
     reply
 }
 
-/// Puts the message that a tool has set for the turn before the text of its reply.
+/// Puts a text of the host or a tool before that of a reply.
 fn put_before(pending: Option<String>, reply: &mut Reply) {
     reply.text = match (pending, reply.text.take()) {
         (Some(pending), Some(text)) => Some(format!("{pending}\n\n{text}")),
@@ -1719,6 +1726,38 @@ mod tests {
         assert!(users[1].contains("booking 12 is cancelled"), "{users:?}");
         assert_eq!(users[2], "What time is it?");
         assert_eq!(agent.session().turn(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_message_beside_an_invalid_decision_is_answered() {
+        let mut agent = AgentLoop::new(session().await, cancelling().says("It is 5."));
+        let token = waiting(&mut agent).await;
+        let invalid = Decision::approve(token).with_arguments(json!({"nummer": 13}));
+        let mut answers = Answers::default();
+        answers.decisions.push(invalid);
+        answers.message = Some("What time is it?".into());
+        let reply = finished(agent.stream(AgentInput::Answers(answers))).await;
+        assert_eq!(users(&agent)[1], "What time is it?");
+        let text = reply.text.expect("an answer");
+        assert!(
+            text.starts_with("A decision was not carried out: "),
+            "{text}"
+        );
+        assert!(text.ends_with("\n\nIt is 5."), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_message_beside_decisions_outlives_an_interruption() {
+        let mut agent = AgentLoop::new(session().await, cancelling());
+        let token = waiting(&mut agent).await;
+        let mut answers = Answers::default();
+        answers.decisions.push(Decision::approve(token));
+        answers.message = Some("What time is it?".into());
+        let before = agent.interrupt.interruptions();
+        agent.interrupt();
+        let reply = agent.go_on(answers, None, before).await;
+        assert!(reply.interrupted, "{reply:?}");
+        assert_eq!(users(&agent), ["Cancel 12", "What time is it?"]);
     }
 
     #[tokio::test]

@@ -52,7 +52,8 @@ pub struct Answers {
     /// denied. If none waits any more, nothing has to be done.
     pub cancelled: Vec<String>,
     /// The message of the user, with which a new turn begins after that. Without one, the model
-    /// continues in the same turn. It is not asked if no call has waited.
+    /// continues in the same turn. It is not asked if no call has waited. If a decision could not be
+    /// carried out, the reply to the message begins with the reason.
     pub message: Option<UserMessage>,
 }
 
