@@ -251,10 +251,10 @@ fn content_of(part: &Value) -> Result<Option<Content>, String> {
         ("image", "data") => Ok(Some(Content::image(value, mime_type?))),
         ("audio", "data") => Ok(Some(Content::audio(value, mime_type?))),
         ("image" | "audio" | "document", "url") => {
-            check_url(&value)?;
+            let url = checked_url(&value)?;
             let found = mime_type.ok();
-            let found = found.or_else(|| type_of_url(&value).map(str::to_owned));
-            Ok(content_of_url(value, found))
+            let found = found.or_else(|| type_of_url(&url).map(str::to_owned));
+            Ok(content_of_url(url, found))
         }
         ("document", "data") => {
             let mime_type = mime_type?;
@@ -265,13 +265,14 @@ fn content_of(part: &Value) -> Result<Option<Content>, String> {
     }
 }
 
-/// Refuses a URL that the provider would read with rights which the front end does not have, for example
-/// `gs:` in Google's cloud.
-fn check_url(url: &str) -> Result<(), String> {
-    let scheme = url.split(':').next().unwrap_or_default();
-    let is_known = ["https", "data"].map(|known| scheme.eq_ignore_ascii_case(known));
-    if is_known.contains(&true) {
-        Ok(())
+/// Returns a URL with its scheme in lower case, as the readers of a message expect it. Refuses a URL that
+/// the provider would read with rights which the front end does not have, for example `gs:` in Google's
+/// cloud.
+fn checked_url(url: &str) -> Result<String, String> {
+    let (scheme, rest) = url.split_once(':').unwrap_or_default();
+    let scheme = scheme.to_ascii_lowercase();
+    if ["https", "data"].iter().any(|known| *known == scheme) {
+        Ok(format!("{scheme}:{rest}"))
     } else {
         Err("expected a URL that begins with `https:` or `data:`".to_owned())
     }
@@ -446,9 +447,20 @@ mod tests {
             let error = error.expect_err("a problem").to_string();
             assert!(error.starts_with("part 0 of the message"), "{error}");
         }
-        let data =
-            json!({"type": "url", "value": "DATA:image/png;base64,AA==", "mimeType": "image/png"});
-        assert!(parts_of(&json!([{"type": "image", "source": data}])).is_ok());
+    }
+
+    #[test]
+    fn the_scheme_of_a_url_may_have_capital_letters() {
+        let read = |url: &str| {
+            let source = json!({"type": "url", "value": url, "mimeType": "image/png"});
+            parts_of(&json!([{"type": "image", "source": source}]))
+        };
+        let data = read("DATA:image/png;base64,AA==");
+        assert_eq!(data, Ok(vec![Content::image("AA==", "image/png")]));
+        assert_eq!(
+            read("HTTPS://x.example/a.png"),
+            read("https://x.example/a.png")
+        );
     }
 
     #[test]
