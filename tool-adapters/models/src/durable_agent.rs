@@ -233,7 +233,8 @@ impl<M: Model> AgentLoop<M> {
                 CallAfterDecision::Decided => return Ok(Some(response)),
                 CallAfterDecision::WaitsOn => {}
                 CallAfterDecision::Gone => {
-                    self.give_up_waiting(gone_note(confirmation)).await;
+                    // A session that was idle for too long is open again.
+                    self.add(Message::user(gone_note(confirmation)));
                     return Ok(None);
                 }
             }
@@ -839,6 +840,33 @@ mod tests {
         assert_eq!(reply.text.as_deref(), Some("I see."), "{reply:?}");
         let note = last_note(&agent);
         assert!(note.contains("came too late"), "{note}");
+    }
+
+    // M35
+    #[tokio::test(start_paused = true)]
+    async fn a_decision_after_its_session_opens_one_other() {
+        let host = host_with_short_sessions();
+        let runtime = host.runtime();
+        let opened = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&opened);
+        let session = move || {
+            counter.fetch_add(1, Ordering::SeqCst);
+            runtime.session(ID, Mode::Text).principal("user:7")
+        };
+        let steps = Arc::new(PlainSteps::new());
+        let script = ScriptedModel::new()
+            .calls([cancelling()])
+            .says("Shall I?")
+            .says("I see.");
+        let store = Arc::clone(&host.store);
+        let agent = AgentLoop::open_durable(steps.clone(), store, ID, session, script).await;
+        let mut agent = agent.expect("opens");
+        let reply = agent.prompt("Cancel 12").await;
+        tokio::time::advance(Duration::from_secs(7_200)).await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        send(&steps, &Decision::approve(token));
+        let _ = agent.decided(reply).await;
+        assert_eq!(opened.load(Ordering::SeqCst), 2);
     }
 
     // M35
