@@ -180,30 +180,38 @@ impl<M: Model> AgentLoop<M> {
             return reply;
         };
         loop {
-            let mut waiting = reply
-                .responses
-                .iter()
-                .flat_map(awaited_calls)
-                .collect::<VecDeque<_>>();
-            if waiting.is_empty() {
-                return reply;
-            }
-            while let Some(call) = waiting.pop_front() {
-                match self.wait_for_decision(&*steps.0, &call).await {
-                    Ok(None) => {}
-                    Ok(Some(response)) => {
-                        waiting.extend(awaited_calls(&response));
-                        reply.responses.push(response);
-                    }
-                    Err(error) => {
-                        reply.finish = ReplyFinish::Failed;
-                        reply.error = Some(error.into());
-                        return reply;
-                    }
+            match self.wait_for_decisions(&*steps.0, &mut reply).await {
+                Ok(true) => reply = self.resume().await,
+                Ok(false) => return reply,
+                Err(error) => {
+                    reply.finish = ReplyFinish::Failed;
+                    reply.error = Some(error.into());
+                    return reply;
                 }
             }
-            reply = self.resume().await;
         }
+    }
+
+    /// Waits for decisions on the calls of a reply that wait, and adds their responses to it. Returns false if none waits. Fails
+    /// if the engine does.
+    async fn wait_for_decisions(
+        &mut self,
+        steps: &dyn DurableSteps,
+        reply: &mut Reply,
+    ) -> Result<bool, ToolError> {
+        let asked = reply.responses.iter().flat_map(awaited_calls).collect();
+        let asked = identified(asked, self.session(), steps).await?;
+        let mut waiting = VecDeque::from(asked);
+        let has_some = !waiting.is_empty();
+        while let Some(call) = waiting.pop_front() {
+            if let Some(response) = self.wait_for_decision(steps, &call).await? {
+                let nested = awaited_calls(&response);
+                let nested = identified(nested, self.session(), steps).await?;
+                waiting.extend(nested);
+                reply.responses.push(response);
+            }
+        }
+        Ok(has_some)
     }
 
     /// Waits for a decision on a call, and carries it out. Returns its response, unless the call waits no more. Fails if the
@@ -253,7 +261,7 @@ impl<M: Model> AgentLoop<M> {
 /// A call that waits for a decision.
 struct AwaitedCall {
     confirmation: Confirmation,
-    /// The id of the call. Empty if a tool has made it.
+    /// The id of the call. Empty if a tool has made it, and it is not looked up or did not wait any more.
     call_id: String,
 }
 
@@ -276,7 +284,31 @@ fn awaited_calls(response: &ToolResponse) -> Vec<AwaitedCall> {
     awaited
 }
 
+/// Looks up the ids of the calls that tools have made, while these wait.
+async fn identified(
+    mut calls: Vec<AwaitedCall>,
+    session: &Session,
+    steps: &dyn DurableSteps,
+) -> Result<Vec<AwaitedCall>, ToolError> {
+    for call in &mut calls {
+        if call.call_id.is_empty() {
+            let id = record(steps, "awaited call", call.find_id(session)).await?;
+            call.call_id = id;
+        }
+    }
+    Ok(calls)
+}
+
 impl AwaitedCall {
+    /// Returns the id of the call. Empty if it does not wait any more.
+    async fn find_id(&self, session: &Session) -> Result<String, ToolError> {
+        match session.pending_call(&self.confirmation.token).await {
+            Ok(pending) => Ok(pending.call_id),
+            Err(error) if error.kind() == ErrorKind::Transient => Err(error),
+            Err(_) => Ok(String::new()),
+        }
+    }
+
     /// Denies the call, as no decision has come in time. Returns the note for the model, also about a call that waits no more.
     async fn end(&self, session: &Session) -> Result<String, ToolError> {
         let denied = session.deny_undecided(&self.confirmation.token).await;
@@ -291,6 +323,9 @@ impl AwaitedCall {
 
     /// Returns the note about a call that another program has decided on, or that has expired.
     async fn end_elsewhere(&self, session: &Session) -> Result<String, ToolError> {
+        if self.call_id.is_empty() {
+            return Ok(lost_note(&self.confirmation));
+        }
         let call = ToolCall::new(&self.call_id, &self.confirmation.tool, "");
         let answered = session.answer_lost(&call).await;
         // It may still be running.
@@ -960,6 +995,83 @@ mod tests {
         assert!(note.contains("unknown whether it has run"), "{note}");
     }
 
+    /// Waits until a call waits that the approved one has made. Returns its token.
+    async fn nested_token(runtime: &Runtime, approved: &str) -> String {
+        loop {
+            let page = runtime.pending_approvals("user:7", None, 1).await;
+            let waiting = page.expect("a page").calls.pop();
+            match waiting {
+                Some(waiting) if waiting.token != approved => return waiting.token,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    }
+
+    /// The journal of processes that share it.
+    #[derive(Default)]
+    struct SharedJournal(Mutex<Vec<RecoveredCall>>);
+
+    impl Journal for SharedJournal {
+        async fn started(&self, entry: &JournalEntry) -> Result<JournalStart, JournalError> {
+            self.0.lock().push(RecoveredCall::new(entry.clone()));
+            Ok(JournalStart::Recorded)
+        }
+
+        async fn find(&self, _: &str, id: &str) -> Result<Option<JournalStart>, JournalError> {
+            let calls = self.0.lock();
+            let found = calls.iter().rfind(|call| call.entry.call_id == id);
+            Ok(found.map(|call| JournalStart::Known(Box::new(call.clone()))))
+        }
+
+        async fn finished(&self, _: &str, id: &str, response: &str) -> Result<(), JournalError> {
+            let mut calls = self.0.lock();
+            let found = calls.iter_mut().rfind(|call| call.entry.call_id == id);
+            if let Some(call) = found {
+                call.response = Some(response.to_owned());
+            }
+            Ok(())
+        }
+
+        async fn recover(&self, _: &str) -> Result<Vec<RecoveredCall>, JournalError> {
+            Ok(Vec::new())
+        }
+
+        async fn forget(&self, _: &str) -> Result<(), JournalError> {
+            Ok(())
+        }
+    }
+
+    // M35
+    #[tokio::test(start_paused = true)]
+    async fn a_nested_call_that_was_approved_elsewhere_is_told() {
+        let tools = ToolContext::builder().with(cancel).with(close).build();
+        let runtime = Runtime::builder(tools.expect("builds"))
+            .policy(Policy::text())
+            .journal(SharedJournal::default())
+            .build()
+            .expect("builds");
+        let steps = Arc::new(PlainSteps::new());
+        let script = ScriptedModel::new()
+            .calls([ToolCall::new("c1", "close", "{}")])
+            .says("Shall I?")
+            .says("I see.");
+        let host = Host::default();
+        let mut agent = host.open_in(runtime.clone(), steps.clone(), script).await;
+        let reply = agent.prompt("Close").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        send(&steps, &Decision::approve(&token));
+        let session = agent.session().clone();
+        let deciding = async {
+            let nested = nested_token(&runtime, &token).await;
+            // The conversation waits for a signal by then.
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            assert!(session.approve(&nested).await.is_ok());
+        };
+        let (_, ()) = tokio::join!(agent.decided(reply), deciding);
+        let note = last_note(&agent);
+        assert!(note.contains("`cancel`") && note.ends_with("12"), "{note}");
+    }
+
     // M35
     #[tokio::test]
     async fn an_approval_within_an_approved_call_is_waited_for() {
@@ -975,14 +1087,7 @@ mod tests {
         let token = reply.confirmations().next().expect("waits").token.clone();
         send(&steps, &Decision::approve(&token));
         let deciding = async {
-            let nested = loop {
-                let page = runtime.pending_approvals("user:7", None, 1).await;
-                let waiting = page.expect("a page").calls.pop();
-                match waiting {
-                    Some(waiting) if waiting.token != token => break waiting.token,
-                    _ => tokio::task::yield_now().await,
-                }
-            };
+            let nested = nested_token(&runtime, &token).await;
             send(&steps, &Decision::approve(nested));
         };
         let (reply, ()) = tokio::join!(agent.decided(reply), deciding);
