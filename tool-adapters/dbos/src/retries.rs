@@ -8,13 +8,22 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 /// The time after which a workflow runs again. Each further time is twice as long.
 const FIRST_DELAY: Duration = Duration::from_millis(100);
 const LONGEST_DELAY: Duration = Duration::from_secs(30);
 
+/// The longest time for which a workflow waits until its attempt is read.
+const READ_WITHIN: Duration = Duration::from_secs(10);
+
 /// The line of the log after an error while an attempt was read.
 const NOT_READ: &str = "the attempt of the workflow could not be read";
+
+/// The line of the log if a workflow has failed before its attempt was read.
+const NOT_RETRIED: &str =
+    "the attempt of the workflow was not read, so it does not run again until the process starts";
 
 /// The line of the log after an attempt to put a workflow back.
 const NOT_PUT_BACK: &str = "the workflow could not be put back on its queue";
@@ -58,11 +67,24 @@ impl Retries {
         }))
     }
 
-    /// Reads the attempt at a workflow that begins in this process now. Returns `None` if the workflow does not count as
-    /// running.
+    /// Reads the attempt at a workflow that begins in this process now. If that takes too long, it is read while the workflow
+    /// runs, whose engine may have a connection.
     ///
-    /// It is read before the attempt can fail: afterwards, another worker may have begun a later one.
-    pub(crate) async fn attempt(&self, workflow: &str) -> Option<WorkflowRecord> {
+    /// It is not read after the attempt has failed: another worker may have begun a later one.
+    pub(crate) async fn attempt(&self, workflow: &str) -> Attempt {
+        let retries = self.clone();
+        let of_this = workflow.to_owned();
+        let mut reading = JoinSet::new();
+        reading.spawn(async move { retries.read_attempt(&of_this).await });
+        let found = match timeout(READ_WITHIN, reading.join_next()).await {
+            Ok(Some(Ok(found))) => found,
+            _ => None,
+        };
+        Attempt { reading, found }
+    }
+
+    /// Returns `None` if the workflow does not count as running.
+    async fn read_attempt(&self, workflow: &str) -> Option<WorkflowRecord> {
         let mut failures = 0;
         loop {
             match self.pending(workflow).await {
@@ -126,6 +148,25 @@ impl Retries {
             resume(self.client().await?, &found).await?;
         }
         Ok(())
+    }
+}
+
+/// The attempt at a workflow that runs in this process. If it is dropped, it is not read any more.
+pub(crate) struct Attempt {
+    reading: JoinSet<Option<WorkflowRecord>>,
+    found: Option<WorkflowRecord>,
+}
+
+impl Attempt {
+    /// Returns the attempt once it has failed. `None` if it was not read, or does not count as running.
+    pub(crate) fn failed(mut self, workflow: &str) -> Option<WorkflowRecord> {
+        if let Some(Ok(found)) = self.reading.try_join_next() {
+            self.found = found;
+        }
+        if !self.reading.is_empty() {
+            tracing::error!(workflow, "{NOT_RETRIED}");
+        }
+        self.found
     }
 }
 
@@ -207,6 +248,16 @@ mod tests {
         assert!(!is_same_attempt(&record("two", earlier), &failed));
         let later = Timestamp::from_epoch_ms(2);
         assert!(!is_same_attempt(&record("one", later), &failed));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_workflow_begins_although_its_attempt_is_not_read() {
+        // Nothing listens on this port.
+        let config = Config::new("hotel", "postgres://ada@127.0.0.1:1/db");
+        let retries = Retries::new(&config);
+        let read = timeout(Duration::from_secs(3_600), retries.attempt("w"));
+        let attempt = read.await.expect("the workflow begins");
+        assert!(attempt.failed("w").is_none());
     }
 
     #[test]

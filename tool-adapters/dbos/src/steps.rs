@@ -16,7 +16,10 @@ use tool_core::session::DurableSteps;
 /// Runs a function with the steps of a workflow. Call it in a workflow, on the task on which DBOS runs the workflow.
 ///
 /// If a step fails, nothing is recorded. The other steps that are running end first, and then the workflow is put back on its
-/// queue and runs again, unless another worker has begun it meanwhile. The handle that `start` has returned ends with the first run; to wait for the last one, call
+/// queue and runs again, unless another worker has begun it meanwhile. For that, `retries` looks at the workflow before the
+/// function begins, or while it runs if the database does not answer within ten seconds.
+///
+/// The handle that `start` has returned ends with the first run; to wait for the last one, call
 /// [`retrieve_workflow`](dbos::DBOS::retrieve_workflow).
 ///
 /// ```
@@ -72,8 +75,8 @@ where
     let result = run.unless_cancelled(result);
     match &result {
         Err(Error::Interrupted { .. } | Error::SystemDatabase(_)) => {
-            if let Some(attempt) = attempt {
-                retries.again(attempt);
+            if let Some(failed) = attempt.failed(&workflow) {
+                retries.again(failed);
             }
         }
         _ => retries.forget(&workflow),
