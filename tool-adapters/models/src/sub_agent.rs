@@ -360,22 +360,25 @@ fn push_part(step: ModelStep, history: &mut History) {
 /// its caller could not tell.
 fn answer_of(step: &ModelStep, said: String) -> Result<String, ToolError> {
     let text = said + step.text.as_deref().unwrap_or_default();
-    let text = Some(text).filter(|text| !text.trim().is_empty());
     let is_whole = step.finish == ReplyFinish::Complete
         || step.finish == ReplyFinish::Paused && !step.calls.is_empty();
-    match (step.finish, text) {
-        (_, Some(text)) if is_whole => Ok(text),
-        (ReplyFinish::Paused, _) => Err(ToolError::permanent(
-            "the agent's provider has paused its answer too often; give it a smaller task",
-        )),
-        (ReplyFinish::Length, _) => Err(ToolError::permanent(
-            "the agent's answer was cut off at its limit of tokens; give it a smaller task",
-        )),
-        (ReplyFinish::Withheld | ReplyFinish::Refused, _) => Err(ToolError::permanent(
-            "the agent refused to answer; ask in other words",
-        )),
-        _ => Err(ToolError::permanent("the agent gave no answer")),
+    if is_whole && !text.trim().is_empty() {
+        return Ok(text);
     }
+
+    let problem = match step.finish {
+        ReplyFinish::Paused => {
+            "the agent's provider has paused its answer too often; give it a smaller task"
+        }
+        ReplyFinish::Length => {
+            "the agent's answer was cut off at its limit of tokens; give it a smaller task"
+        }
+        ReplyFinish::Withheld | ReplyFinish::Refused => {
+            "the agent refused to answer; ask in other words"
+        }
+        _ => "the agent gave no answer",
+    };
+    Err(ToolError::permanent(problem))
 }
 
 #[cfg(test)]
