@@ -57,7 +57,8 @@
 //!
 //! A cancelled entry denies its call if it still waits. If it waits no more, for example because it has
 //! expired, nothing has to be done. A message of the user in the same request, if it is the last one,
-//! begins a turn after that. If a decision could not be carried out, the reply begins with the reason.
+//! begins a turn after that. If a decision could not be carried out, the reply begins with the
+//! reason.
 //!
 //! A run in which calls wait for approval ends with their interrupts even if it has failed. The error
 //! is a text of its own then.
