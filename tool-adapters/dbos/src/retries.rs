@@ -255,7 +255,7 @@ mod tests {
         // Nothing listens on this port.
         let config = Config::new("hotel", "postgres://ada@127.0.0.1:1/db");
         let retries = Retries::new(&config);
-        let read = timeout(Duration::from_secs(3_600), retries.attempt("w"));
+        let read = timeout(Duration::from_hours(1), retries.attempt("w"));
         let attempt = read.await.expect("the workflow begins");
         assert!(attempt.failed("w").is_none());
     }
