@@ -402,9 +402,9 @@ mod tests {
     use futures_util::StreamExt;
     use futures_util::future::BoxFuture;
     use parking_lot::Mutex;
-    use serde_json::json;
+    use serde_json::{Value, json};
     use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use tokio::sync::watch;
     use tool_core::session::{
         AnswerVerdict, GuardedAnswer, Guards, HistoryStore, HookedCall, Journal, JournalEntry,
@@ -478,6 +478,19 @@ mod tests {
                 stop_at,
                 is_over: watch::Sender::new(false),
             })
+        }
+
+        /// Lets the decisions so far be old ones.
+        fn date_decisions_back(&self) {
+            let names = self.names.lock();
+            let mut log = self.log.lock();
+            for (name, recorded) in names.iter().zip(log.iter_mut()) {
+                if name == "decision" {
+                    let mut decided = serde_json::from_str::<Value>(recorded).expect("JSON");
+                    decided["decided_at"]["secs_since_epoch"] = json!(0);
+                    *recorded = decided.to_string();
+                }
+            }
         }
     }
 
@@ -1113,6 +1126,81 @@ mod tests {
         let _ = agent.prompt("Cancel 12").await;
         let response = agent.approve(&token).await;
         assert_eq!(response.data_json(), Some("12"), "{response}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn a_decision_outlives_a_store_that_fails_meanwhile() {
+        let store = HeldStore::default();
+        let is_up = Arc::new(AtomicBool::new(true));
+        let runtime = || {
+            let (failing, is_up) = (store.clone(), Arc::clone(&is_up));
+            let tools = ToolContext::builder().with(cancel).build();
+            let runtime = Runtime::builder(tools.expect("builds"))
+                .store(store.clone())
+                .before(async move |_: HookedCall<'_>| {
+                    if is_up.swap(false, Ordering::SeqCst) {
+                        failing.down(true);
+                        return Err(ToolError::transient("the store is down"));
+                    }
+                    Ok(())
+                })
+                .signing_key([7; 32]);
+            runtime.build().expect("builds")
+        };
+        let host = Host::default();
+        let engine = Engine::default();
+        let run = engine.run(None);
+        let script = ScriptedModel::new().calls([cancelling()]).says("Shall I?");
+        let mut agent = host.open_in(runtime(), run.clone(), script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        run.until_it_stops(agent.approve(&token)).await;
+
+        store.down(false);
+        let script = ScriptedModel::new();
+        let mut agent = host.open_in(runtime(), engine.run(None), script).await;
+        let _ = agent.prompt("Cancel 12").await;
+        let response = agent.approve(&token).await;
+        assert_eq!(response.data_json(), Some("12"), "{response}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn an_approved_call_that_stays_refused_waits_on() {
+        let host = Host::default();
+        let engine = Engine::default();
+        let run = engine.run(None);
+        let script = ScriptedModel::new().calls([cancelling()]).says("Shall I?");
+        let mut agent = host.open(run.clone(), script).await;
+        let reply = agent.prompt("Cancel 12").await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        let busy = || ToolError::transient("too busy");
+        host.refusals.lock().extend([busy(), busy()]);
+        run.until_it_stops(agent.approve(&token)).await;
+        engine.date_decisions_back();
+
+        let mut agent = host.open(engine.run(None), ScriptedModel::new()).await;
+        let _ = agent.prompt("Cancel 12").await;
+        let refused = agent.approve(&token).await;
+        assert_eq!(refused.meta().tool(), "", "{refused}");
+        let response = agent.approve(&token).await;
+        assert_eq!(response.data_json(), Some("12"), "{response}");
+    }
+
+    // M35
+    #[tokio::test]
+    async fn without_an_engine_a_passing_refusal_waits_on() {
+        let host = Host::default();
+        let steps = Arc::new(PlainSteps::new());
+        let (mut agent, reply) = waiting_in(&host, &steps).await;
+        let token = reply.confirmations().next().expect("waits").token.clone();
+        host.refusals.lock().push(ToolError::transient("too busy"));
+        send(&steps, &Decision::approve(&token));
+        send(&steps, &Decision::approve(&token));
+        let _ = agent.decided(reply).await;
+        let note = last_note(&agent);
+        assert!(note.ends_with("12"), "{note}");
     }
 
     // M35

@@ -164,13 +164,32 @@ struct ResponseRecord {
     is_interrupted: bool,
 }
 
-/// Records the response of a call. If the future fails, nothing is recorded, and the engine tries again.
+/// Records the response of a call. If the future fails, nothing is recorded, and the engine tries again. Without an engine, the
+/// call is answered with the error.
 pub(crate) async fn record_response(
     session: &SessionInner,
     steps: &(impl DurableSteps + ?Sized),
     call: &ToolCall,
     response: impl Future<Output = Result<RecordedResponse, ToolError>> + Send,
 ) -> RecordedResponse {
+    let recorded = try_record_response(session, steps, call, response).await;
+    recorded.unwrap_or_else(|error| {
+        let is_interrupted = error.kind() == ErrorKind::Cancelled;
+        let response = ToolResponse::refused(call, error, CallInstant::now());
+        RecordedResponse {
+            response,
+            is_interrupted,
+        }
+    })
+}
+
+/// Records the response of a call. Fails as the future does, without an engine, or if the engine's record cannot be read.
+pub(crate) async fn try_record_response(
+    session: &SessionInner,
+    steps: &(impl DurableSteps + ?Sized),
+    call: &ToolCall,
+    response: impl Future<Output = Result<RecordedResponse, ToolError>> + Send,
+) -> Result<RecordedResponse, ToolError> {
     let name = format!("call {}", call.id());
     let work = async {
         let RecordedResponse {
@@ -183,18 +202,9 @@ pub(crate) async fn record_response(
             is_interrupted,
         })
     };
-    let recorded = record(steps, &name, work).await;
-    if recorded.is_ok() {
-        response_is_recorded(session, call);
-    }
-    recorded.and_then(read_response).unwrap_or_else(|error| {
-        let is_interrupted = error.kind() == ErrorKind::Cancelled;
-        let response = ToolResponse::refused(call, error, CallInstant::now());
-        RecordedResponse {
-            response,
-            is_interrupted,
-        }
-    })
+    let recorded = record(steps, &name, work).await?;
+    response_is_recorded(session, call);
+    read_response(recorded)
 }
 
 fn read_response(record: ResponseRecord) -> Result<RecordedResponse, ToolError> {

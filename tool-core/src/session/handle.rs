@@ -13,7 +13,9 @@ use crate::session::audit::AuditEntry;
 use crate::session::caps::Spending;
 use crate::session::decision::Decision;
 use crate::session::drain_switch::process_ending;
-use crate::session::durable_steps::{DurableSteps, RecordedResponse, record, record_response};
+use crate::session::durable_steps::{
+    DurableSteps, RecordedResponse, record, record_response, try_record_response,
+};
 use crate::session::event_queue::EventSender;
 use crate::session::history::History;
 use crate::session::inner::SessionInner;
@@ -39,11 +41,12 @@ use crate::tool::ToolDefinition;
 use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 /// A conversation with its turns, budgets and state. Every call is answered, and none panics.
@@ -155,8 +158,8 @@ impl Session {
     /// Carries out a person's decision in two steps of an engine. The first finds the call, so that the second, if it runs
     /// again, knows which call an earlier process may have made.
     ///
-    /// If an approved call is refused before its approval is used up, it waits on: the engine tries it again if the refusal may
-    /// pass, and otherwise the response names no tool.
+    /// If an approved call is refused before its approval is used up, it waits on. If the refusal may pass, the engine tries the
+    /// call again for a minute. After that, and without an engine, the response names no tool, and the next decision counts.
     pub async fn decide_in_step(
         &self,
         steps: &(impl DurableSteps + ?Sized),
@@ -164,53 +167,75 @@ impl Session {
         events: Option<&EventSender>,
     ) -> ToolResponse {
         let finding = async {
-            match self.check_decision(decision).await {
-                Ok(pending) => Ok(Some(ToolCall::new(
-                    pending.call_id,
-                    pending.tool,
-                    pending.arguments,
-                ))),
-                Err(refused) => not_taken_yet(&refused).map_or(Ok(None), Err),
-            }
-        };
-        let waiting = record(steps, "decision", finding).await.ok().flatten();
-        let call = waiting.clone().unwrap_or_else(|| ToolCall::new("", "", ""));
-        let deciding = async {
-            let mut response = self.decide(decision, events).await;
-            if let Some(error) = not_taken_yet(&response) {
-                return Err(error);
-            }
-            if self.waits_on(decision, &response).await {
-                if let Some(error) = refused_for_now(&response) {
-                    return Err(error);
-                }
-                // The call still waits, so this is not its response.
-                response.meta.tool = "".into();
-            }
-            let is_gone = response.meta().tool().is_empty()
-                && response
-                    .error()
-                    .is_some_and(|error| error.kind == ErrorKind::NotFound);
-            let response = match &waiting {
-                Some(call) if is_gone => {
-                    self.answer_lost_decision(call, decision.is_approval())
-                        .await?
-                }
-                _ => response,
+            let found = self.check_decision(decision).await;
+            let Err(refused) = &found else {
+                return Ok(found.ok().map(DecidedCall::found));
             };
+            not_taken_yet(refused).map_or(Ok(None), Err)
+        };
+        let decided = record(steps, "decision", finding).await.ok().flatten();
+        let unknown = ToolCall::new("", "", "");
+        let call = decided.as_ref().map_or(&unknown, |decided| &decided.call);
+        let deciding = async {
+            let response = self.decide(decision, events).await;
+            let response = self
+                .response_after(decision, decided.as_ref(), response)
+                .await?;
             Ok(RecordedResponse::unrecorded(response))
         };
-        record_response(&self.0, steps, &call, deciding)
-            .await
-            .response
+        let recorded = try_record_response(&self.0, steps, call, deciding).await;
+        match recorded {
+            Ok(recorded) => recorded.response,
+            // The call waits for the next decision, as far as is known.
+            Err(error) => confirm::response_without_call(error),
+        }
     }
 
-    /// Returns true if an approved call was refused before its approval was used up.
-    async fn waits_on(&self, decision: &Decision, response: &ToolResponse) -> bool {
-        let is_of_call = decision.is_approval() && !response.meta().tool().is_empty();
-        let kind = response.error().map(|error| error.kind);
-        let is_refusal = kind.is_some_and(|kind| kind != ErrorKind::NotFound);
-        is_of_call && is_refusal && self.pending_call(decision.token()).await.is_ok()
+    /// Returns the response of a call on which a person has decided. It names no tool if the call waits for another decision.
+    ///
+    /// Fails if the decision is to be carried out again: it could not be taken yet, or the call was refused for now.
+    async fn response_after(
+        &self,
+        decision: &Decision,
+        decided: Option<&DecidedCall>,
+        mut response: ToolResponse,
+    ) -> Result<ToolResponse, ToolError> {
+        if let Some(error) = not_taken_yet(&response) {
+            return Err(error);
+        }
+        let Some(error) = response.error() else {
+            return Ok(response);
+        };
+
+        if response.meta().tool().is_empty() {
+            let is_gone = error.kind == ErrorKind::NotFound;
+            return match decided {
+                Some(decided) if is_gone => {
+                    let is_approved = decision.is_approval();
+                    self.answer_lost_decision(&decided.call, is_approved).await
+                }
+                _ => Ok(response),
+            };
+        }
+        if !decision.is_approval() {
+            return Ok(response);
+        }
+
+        let is_tried_again = error.retryable && decided.is_some_and(DecidedCall::is_recent);
+        let error = ToolError::transient(error.message.clone());
+        match self.pending_call(decision.token()).await {
+            Ok(_) if is_tried_again => Err(error),
+            Ok(_) => {
+                // The call still waits, so this is not its response.
+                response.meta.tool = "".into();
+                Ok(response)
+            }
+            // The store cannot tell whether the call still waits.
+            Err(unknown) if unknown.kind() == ErrorKind::Transient && is_tried_again => {
+                Err(unknown)
+            }
+            Err(_) => Ok(response),
+        }
     }
 
     /// Answers a call with an error instead of making it. Use it in a loop of your own for a call
@@ -1142,10 +1167,29 @@ impl Session {
     }
 }
 
-/// Returns the error of an approved call that did not run, and that may run later.
-fn refused_for_now(response: &ToolResponse) -> Option<ToolError> {
-    let error = response.error().filter(|error| error.retryable)?;
-    Some(ToolError::transient(error.message.clone()))
+/// The time for which an engine tries an approved call again that is refused for now. It reads no other decision meanwhile.
+const RETRIED_FOR: Duration = Duration::from_mins(1);
+
+/// A call on which a person has decided, as an engine records it.
+#[derive(Serialize, Deserialize)]
+struct DecidedCall {
+    call: ToolCall,
+    decided_at: SystemTime,
+}
+
+impl DecidedCall {
+    fn found(pending: PendingCall) -> Self {
+        Self {
+            call: ToolCall::new(pending.call_id, pending.tool, pending.arguments),
+            decided_at: SystemTime::now(),
+        }
+    }
+
+    /// Returns true while the engine tries the call again. A clock that was set back counts as no time.
+    fn is_recent(&self) -> bool {
+        let passed = self.decided_at.elapsed().unwrap_or_default();
+        passed < RETRIED_FOR
+    }
 }
 
 /// Returns the error of a decision that cannot be taken at the moment: the call waits on, and an engine tries it again.
