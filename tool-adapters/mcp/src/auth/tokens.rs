@@ -274,11 +274,13 @@ impl ServerTokens {
             return Ok(old);
         }
         match self.refresh_expired(state).await {
-            Err(error @ LoginError::Unavailable(_)) if old.is_some() => {
+            Err(error @ (LoginError::Unavailable(_) | LoginError::Store(_))) if old.is_some() => {
                 tracing::warn!(%error, "failed to refresh a token before its end");
                 state.refresh_failed = Some(Instant::now());
                 Ok(old)
             }
+            // There is no other yet, for example since the authorization server was not found.
+            Ok(None) if is_same(old.as_ref(), state.access()) => Ok(old),
             outcome => outcome,
         }
     }
@@ -476,10 +478,15 @@ impl ServerTokens {
             Ok(done) => done,
             Err(error) => {
                 // The next login registers anew.
-                if self.is_forgotten(&error) {
-                    self.keep_locked(state, None).await?;
+                let kept = if self.is_forgotten(&error) {
+                    self.forget_login(state).await
                 } else if matches!(error, LoginError::Timeout) {
-                    self.doubt_registration(state, known.is_some()).await?;
+                    self.doubt_registration(state, known.is_some()).await
+                } else {
+                    Ok(())
+                };
+                if let Err(problem) = kept {
+                    tracing::warn!(error = %problem, "failed to forget a registration");
                 }
                 return Err(error);
             }
@@ -561,6 +568,17 @@ impl ServerTokens {
     ) -> Result<(), LoginError> {
         self.set_stored(state, login);
         let _lock = self.lock().await?;
+        self.save(state).await
+    }
+
+    /// Forgets a login whose client is known no more, unless another process has a newer one.
+    async fn forget_login(&self, state: &mut TokenState) -> Result<(), LoginError> {
+        self.set_stored(state, None);
+        let _lock = self.lock().await?;
+        let newer = self.take_newer(state).await?;
+        if newer.is_some() {
+            return Ok(());
+        }
         self.save(state).await
     }
 

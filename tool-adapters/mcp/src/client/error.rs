@@ -1,6 +1,8 @@
 //! Errors of importing.
 
 use crate::client::http_answer::HttpError;
+#[cfg(feature = "auth")]
+use crate::client::logins::is_failed_login;
 use crate::client::pins::PinError;
 use hyper_util::client;
 use rmcp::service::ServiceError;
@@ -185,8 +187,12 @@ pub(crate) fn http_status(error: &ServiceError) -> Option<u16> {
 }
 
 /// Returns true for an error after which a request can be made again: the server is not reached, or
-/// cannot answer at the moment.
+/// cannot answer at the moment. A person who has denied a login is not asked again.
 pub(crate) fn is_temporary(error: &HttpError) -> bool {
+    #[cfg(feature = "auth")]
+    if is_failed_login(error) {
+        return false;
+    }
     matches!(
         error,
         HttpError::Io(_) | HttpError::Client(_) | HttpError::HttpStatus(_)

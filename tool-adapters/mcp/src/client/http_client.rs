@@ -225,6 +225,12 @@ impl AuthorizedClient {
             tracing::warn!(error = %text_with_causes(error), "a server refused a call");
             return Ok(Posted::Failed(refused));
         }
+        #[cfg(feature = "auth")]
+        if let (Err(error), Sent::Call) = (&answer, sent)
+            && logins::is_unavailable(error)
+        {
+            return Err(Unsent(text_with_causes(error)).into());
+        }
         answer
     }
 

@@ -70,13 +70,31 @@ fn failed(error: LoginError) -> HttpError {
 
 /// Returns true if a request was refused for its token, or if there is none to send.
 pub(crate) fn is_refusal(error: &HttpError) -> bool {
-    match error {
-        StreamableHttpError::Io(error) => error
-            .get_ref()
-            .is_some_and(<dyn Error + Send + Sync>::is::<LoginError>),
-        StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_) => true,
-        _ => false,
-    }
+    matches!(
+        error,
+        StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_)
+    ) || is_failed_login(error)
+}
+
+/// Returns true if there is no token at the moment: the authorization server cannot be reached, or the store of logins fails.
+pub(crate) fn is_unavailable(error: &HttpError) -> bool {
+    login_error(error).is_some_and(may_pass)
+}
+
+/// Returns true if a login has failed in a way that another try does not change, such as a person's denial.
+pub(crate) fn is_failed_login(error: &HttpError) -> bool {
+    login_error(error).is_some_and(|error| !may_pass(error))
+}
+
+fn login_error(error: &HttpError) -> Option<&LoginError> {
+    let StreamableHttpError::Io(error) = error else {
+        return None;
+    };
+    error.get_ref()?.downcast_ref::<LoginError>()
+}
+
+fn may_pass(error: &LoginError) -> bool {
+    matches!(error, LoginError::Unavailable(_) | LoginError::Store(_))
 }
 
 /// Returns the answer to a call that the server has refused.
@@ -85,4 +103,18 @@ pub(crate) fn refused_call() -> ErrorData {
         "the tool's server refuses the call until its user signs in, or grants it more",
         None,
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::client::error::is_temporary;
+
+    #[test]
+    fn only_a_login_that_may_pass_is_asked_for_again() {
+        let denied = LoginError::Denied("no".to_owned());
+        assert!(!is_temporary(&failed(denied)));
+        let unavailable = LoginError::Unavailable("503".to_owned());
+        assert!(is_temporary(&failed(unavailable)));
+    }
 }

@@ -17,7 +17,7 @@ use tool_adapters::mcp::{
     ImportError, LoginError, LoginLock, LoginRequest, LoginStore, McpClient, MemoryLoginStore,
     OAuthLogin,
 };
-use tool_core::{RunContext, Secret, ToolContext};
+use tool_core::{ErrorKind, RunContext, Secret, ToolContext};
 
 /// A person who agrees at once, and counts how often they are asked.
 #[derive(Clone, Default)]
@@ -471,6 +471,57 @@ async fn a_token_is_used_to_its_end_while_there_is_no_other() {
     assert_eq!(sum(&tools).await, THREE);
 }
 
+#[tokio::test]
+async fn a_stored_token_is_used_to_its_end_without_an_issuer() {
+    let issuer = Issuer::start().await;
+    let server = NamingServer::start(&[&issuer.url], true).await;
+    let end = jiff::Timestamp::now() + jiff::SignedDuration::from_secs(20);
+    let store = server.stored_until(&issuer, &end.to_string()).await;
+    issuer.behaviour().is_down = true;
+    let login = OAuthLogin::stored("sign in").store(store);
+    let tools = connect(&server.url, login).await.expect("a connection");
+    assert_eq!(sum(&tools).await, THREE);
+}
+
+#[tokio::test]
+async fn a_call_without_an_authorization_server_may_be_repeated() {
+    let issuer = Issuer::start().await;
+    let url = protected(&issuer).await;
+    // Its end is there when the connection is.
+    issuer.behaviour().lifetime = Some(0);
+    let login = Person::default().login();
+    let tools = connect(&url, login).await.expect("a connection");
+    issuer.behaviour().token_fault = Some((StatusCode::SERVICE_UNAVAILABLE, ""));
+    let context = RunContext::detached();
+    let response = tools.call("add", r#"{"a": 1, "b": 2}"#, &context).await;
+    let error = response.error().expect("no token");
+    assert_eq!(error.kind, ErrorKind::Transient, "{response}");
+}
+
+#[tokio::test]
+async fn a_forgotten_client_keeps_the_login_of_another() {
+    let issuer = Issuer::start().await;
+    let server = NamingServer::start(&[&issuer.url], true).await;
+    let store = server.stored_login(&issuer).await;
+    issuer.behaviour().refuses_refresh = true;
+    let (url, shared, forgetting) = (server.url.clone(), store.clone(), issuer.clone());
+    let login = OAuthLogin::browser(move |request: LoginRequest| {
+        let (url, shared, forgetting) = (url.clone(), shared.clone(), forgetting.clone());
+        async move {
+            // Another process logs in meanwhile.
+            let other = Person::default().login().store(shared);
+            connect(&url, other).await.expect("a connection");
+            let fault = (StatusCode::UNAUTHORIZED, r#"{"error": "invalid_client"}"#);
+            forgetting.behaviour().token_fault = Some(fault);
+            reqwest::get(request.url).await.map(drop)
+        }
+    });
+    let _ = connect(&server.url, login.store(store.clone())).await;
+    let kept = store.load(&server.url).await.expect("loads");
+    let kept = kept.expect("the other login");
+    assert!(!kept.expose().contains("\"old\""), "the other login");
+}
+
 /// A login that nobody answers.
 fn unanswered() -> OAuthLogin {
     let login = OAuthLogin::browser(|_| std::future::ready(Ok::<_, std::io::Error>(())));
@@ -555,6 +606,11 @@ impl NamingServer {
 
     /// Returns a store with a login at an issuer whose access token is over.
     async fn stored_login(&self, issuer: &Issuer) -> MemoryLoginStore {
+        self.stored_until(issuer, "2020-01-01T00:00:00Z").await
+    }
+
+    /// Returns a store with a login at an issuer whose access token is good until a time.
+    async fn stored_until(&self, issuer: &Issuer, end: &str) -> MemoryLoginStore {
         let unused = TcpListener::bind("127.0.0.1:0").await.expect("an address");
         let address = unused.local_addr().expect("an address");
         let registration = json!({
@@ -568,7 +624,7 @@ impl NamingServer {
             "registration": registration,
             "access_token": "old",
             "refresh_token": "refresh-1",
-            "expires_at": "2020-01-01T00:00:00Z",
+            "expires_at": end,
             "scopes": []
         });
         let store = MemoryLoginStore::default();
