@@ -1168,7 +1168,7 @@ impl Session {
 }
 
 /// The time for which an engine tries an approved call again that is refused for now. It reads no other decision meanwhile.
-const RETRIED_FOR: Duration = Duration::from_mins(1);
+const RETRIED_FOR: Duration = Duration::from_secs(60);
 
 /// A call on which a person has decided, as an engine records it.
 #[derive(Serialize, Deserialize)]
