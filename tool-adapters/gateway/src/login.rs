@@ -228,13 +228,13 @@ const LEFT_BEHIND: Duration = Duration::from_secs(60);
 
 /// Replaces the file as a whole, so that a reader sees the earlier login or this one.
 fn write(path: &Path, login: Option<&tool_core::Secret>) -> io::Result<()> {
+    remove_left_behind(path);
     let Some(login) = login else {
         return fs::remove_file(path).or_else(|error| match error.kind() {
             io::ErrorKind::NotFound => Ok(()),
             _ => Err(error),
         });
     };
-    remove_left_behind(path);
     // In containers many processes have the same id.
     let mut random = [0; 8];
     getrandom::fill(&mut random).map_err(|error| io::Error::other(error.to_string()))?;
@@ -330,6 +330,16 @@ mod tests {
         let mut left = files.map(|file| file.path()).collect::<Vec<_>>();
         left.sort();
         assert_eq!(left, [other, path, at_work]);
+    }
+
+    #[test]
+    fn a_removed_login_leaves_no_secret_beside_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("github.login.json");
+        leave_behind(&folder.path().join("github.login.json.new-0123"));
+        write(&path, None).expect("removed");
+        let files = fs::read_dir(folder.path()).expect("files");
+        assert_eq!(files.count(), 0);
     }
 
     #[test]

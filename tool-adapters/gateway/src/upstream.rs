@@ -574,8 +574,12 @@ impl Attempts {
         self.retry_at.is_none_or(|at| at <= Instant::now())
     }
 
-    fn pause(&mut self) {
-        self.retry_at = Some(Instant::now() + self.pauses.next());
+    /// Begins the next pause after a pass that has failed. A failure during a pause does not lengthen it: one client's refused
+    /// resources would keep those of the others waiting.
+    fn pause(&mut self, was_due: bool) {
+        if was_due {
+            self.retry_at = Some(Instant::now() + self.pauses.next());
+        }
     }
 }
 
@@ -631,6 +635,7 @@ impl Subscriptions {
         let wanted = state.watched.borrow().clone();
         let is_due = attempts.is_due();
         let mut has_failed = !self.end_others(&toolset, &wanted).await;
+        let mut updates = Vec::new();
         for uri in self.missing(wanted, is_due) {
             attempts.count += 1;
             let subscribed = toolset.subscribe(&uri).await;
@@ -641,7 +646,7 @@ impl Subscriptions {
             let before = self.subscribed.lock().insert(uri.clone(), subscription);
             let Err(error) = subscribed else {
                 // It may have changed before.
-                self.notifier.resource_updated(uri);
+                updates.push(ResourceUpdate::of(uri));
                 continue;
             };
             has_failed = true;
@@ -653,8 +658,10 @@ impl Subscriptions {
                 break;
             }
         }
+        // At once, as many changes one by one would lag behind those who hear them.
+        self.notifier.updated(updates);
         if has_failed {
-            attempts.pause();
+            attempts.pause(is_due);
         } else if is_due {
             attempts.retry_at = None;
             attempts.pauses = Backoff(0);
@@ -805,6 +812,19 @@ mod tests {
     }
 
     // T30
+    #[tokio::test(start_paused = true)]
+    async fn a_failure_during_a_pause_does_not_lengthen_it() {
+        let mut attempts = Attempts {
+            count: 0,
+            pauses: Backoff(0),
+            retry_at: None,
+        };
+        attempts.pause(attempts.is_due());
+        let end = attempts.retry_at;
+        attempts.pause(attempts.is_due());
+        assert_eq!(attempts.retry_at, end);
+    }
+
     #[test]
     fn the_subscription_tried_longest_ago_is_tried_first() {
         let tried = |is_taken, attempt| Subscription { is_taken, attempt };
