@@ -4,7 +4,6 @@ use crate::auth::{Challenge, LoginError, Refused, ServerTokens};
 use crate::client::http_answer::{HttpError, HttpResult};
 use rmcp::model::ErrorData;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
-use std::error::Error;
 use std::io;
 use std::sync::Arc;
 use tool_core::Secret;
