@@ -255,6 +255,40 @@ impl<'a> NumberSearch<'a> {
     }
 }
 
+/// The keywords of a schema that may declare arguments beside its `properties`.
+const DECLARING: [&str; 8] = [
+    "$ref",
+    "$dynamicRef",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "dependentSchemas",
+    "patternProperties",
+];
+
+/// Returns false if the schema of a tool's arguments lists them all, without this one.
+pub(crate) fn may_have_argument(schema: &Value, argument: &str) -> bool {
+    let Value::Object(schema) = schema else {
+        return true;
+    };
+    let properties = schema.get("properties");
+    if properties.is_some_and(|properties| properties.get(argument).is_some()) {
+        return true;
+    }
+    if DECLARING
+        .iter()
+        .any(|keyword| schema.contains_key(*keyword))
+    {
+        return true;
+    }
+
+    match schema.get("additionalProperties") {
+        None => properties.is_none(),
+        Some(additional) => *additional != Value::Bool(false),
+    }
+}
+
 /// Returns true if a value is a number or has one in it.
 fn has_number(value: &Value) -> bool {
     match value {
@@ -403,6 +437,32 @@ mod tests {
         let references = vec![json!({"$ref": "#/properties/amount"}); 100];
         let schema = json!({"allOf": references});
         assert!(is_asked("500", &schema, r#""5e2""#));
+    }
+
+    #[test]
+    fn an_argument_is_missing_where_all_others_are_listed() {
+        let text = json!({"text": {}});
+        for (schema, may_have) in [
+            (json!({"properties": {"amount": {}}}), true),
+            (json!({"properties": text}), false),
+            (
+                json!({"properties": text, "additionalProperties": false}),
+                false,
+            ),
+            (
+                json!({"properties": text, "additionalProperties": true}),
+                true,
+            ),
+            (json!({"type": "object"}), true),
+            (json!({"additionalProperties": false}), false),
+            (json!({"$ref": "#/$defs/a", "properties": text}), true),
+            (
+                json!({"patternProperties": {"^a": {}}, "properties": text}),
+                true,
+            ),
+        ] {
+            assert_eq!(may_have_argument(&schema, "amount"), may_have, "{schema}");
+        }
     }
 
     #[test]

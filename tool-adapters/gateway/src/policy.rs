@@ -1,6 +1,6 @@
 //! The policies of a gateway: what the settings of `policy.toml` decide.
 
-use crate::conditions::Asks;
+use crate::conditions::{Asks, may_have_argument};
 use crate::config::{ServerEntry, Target};
 use crate::policy_file::{BreakerSettings, NetworkSettings, PolicyFile, ServerRule, ToolRule};
 use crate::problems::{Problems, join};
@@ -620,7 +620,7 @@ impl GatewayPolicy {
         }
         names.sort_unstable();
         names.dedup();
-        let has = |name: &String| tool.parameters()["properties"].get(name).is_some();
+        let has = |name: &String| may_have_argument(tool.parameters(), name);
         (!names.is_empty() && !names.iter().any(has)).then_some(names)
     }
 
