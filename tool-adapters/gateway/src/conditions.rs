@@ -58,7 +58,7 @@ fn is_met(argument: &str, pattern: &str, arguments: &Value, schema: &Value) -> b
     let Some(value) = arguments.get(argument) else {
         return false;
     };
-    let takes_numbers = NumberSearch::new(schema).argument_takes_numbers(argument, schema);
+    let takes_numbers = NumberSearch::new(schema).argument_takes_numbers(argument);
     has_match(value, pattern, takes_numbers)
 }
 
@@ -96,13 +96,20 @@ fn has_match(value: &Value, pattern: &str, takes_numbers: bool) -> bool {
         Value::Number(number) => matches_number(number, pattern),
         Value::String(text) => {
             // A server may read a text as a number where its schema takes both.
-            let number = || serde_json::from_str::<Number>(text.trim()).ok();
+            let number = || number_in(text.trim());
             matches_wildcards(pattern, text)
                 || (takes_numbers
                     && number().is_some_and(|number| matches_number(&number, pattern)))
         }
         other => matches_wildcards(pattern, &other.to_string()),
     }
+}
+
+/// Returns the number that a text spells. Servers read more spellings than JSON has, such as `+500`,
+/// `0500` and `500.`.
+fn number_in(text: &str) -> Option<Number> {
+    let exact = serde_json::from_str::<Number>(text).ok();
+    exact.or_else(|| Number::from_f64(text.parse::<f64>().ok()?))
 }
 
 /// Returns true if a number equals the number that the pattern spells. A pattern with `*` is
@@ -156,10 +163,9 @@ impl<'a> NumberSearch<'a> {
         }
     }
 
-    /// Returns false if no value of an argument can be a number or have one in it. `schema` is that
-    /// of all arguments.
-    fn argument_takes_numbers(&self, argument: &str, schema: &Value) -> bool {
-        self.may_hold(schema, &|schema| {
+    /// Returns false if no value of an argument can be a number or have one in it.
+    fn argument_takes_numbers(&self, argument: &str) -> bool {
+        self.may_hold(self.root, &|schema| {
             let properties = schema.get("properties");
             let declared = properties.and_then(|properties| properties.get(argument));
             if declared.is_none() && schema.contains_key("patternProperties") {
@@ -247,11 +253,11 @@ impl<'a> NumberSearch<'a> {
         let Some(additional) = schema.get("additionalProperties") else {
             return true;
         };
-        let declared = ["properties", "patternProperties"]
+        let mut declared = ["properties", "patternProperties"]
             .iter()
             .filter_map(|keyword| schema.get(*keyword)?.as_object())
             .flat_map(Map::values);
-        self.takes_numbers(additional) || declared.into_iter().any(|one| self.takes_numbers(one))
+        self.takes_numbers(additional) || declared.any(|one| self.takes_numbers(one))
     }
 }
 
@@ -372,6 +378,23 @@ mod tests {
         for schema in schemas {
             assert!(is_asked("500", &schema, r#"["5e2"]"#), "{schema}");
             assert!(!is_asked("500", &schema, r#"["5e3"]"#), "{schema}");
+        }
+    }
+
+    #[test]
+    fn texts_are_numbers_in_spellings_that_json_has_not() {
+        let schema = json!({"type": ["string", "integer"]});
+        for value in ["+500", "0500", "500.", ".5e3", " +5e2 "] {
+            assert!(
+                is_asked("500", &schema, &json!(value).to_string()),
+                "{value}"
+            );
+        }
+        for value in ["+501", "nan", "inf", "+", ""] {
+            assert!(
+                !is_asked("500", &schema, &json!(value).to_string()),
+                "{value}"
+            );
         }
     }
 
