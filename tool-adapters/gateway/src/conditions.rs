@@ -193,11 +193,18 @@ impl<'a> NumberSearch<'a> {
         let Value::Object(schema) = schema else {
             return *schema != Value::Bool(false);
         };
+        let may_hold = |schema: &Value| self.may_hold(schema, holds_for);
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
+        let target = pointer.and_then(|pointer| self.root.pointer(pointer));
+        if reference.is_some() && self.is_early_draft() {
+            // What stands beside the reference is ignored.
+            return target.is_none_or(may_hold);
+        }
         if !holds_for(schema) {
             return false;
         }
 
-        let may_hold = |schema: &Value| self.may_hold(schema, holds_for);
         let for_all = schema.get("allOf").and_then(Value::as_array);
         if for_all.is_some_and(|schemas| !schemas.iter().all(may_hold)) {
             return false;
@@ -208,10 +215,13 @@ impl<'a> NumberSearch<'a> {
                 return false;
             }
         }
-        let reference = schema.get("$ref").and_then(Value::as_str);
-        let pointer = reference.and_then(|reference| reference.strip_prefix('#'));
-        let target = pointer.and_then(|pointer| self.root.pointer(pointer));
         target.is_none_or(may_hold)
+    }
+
+    /// Returns true for the drafts 3 to 7 of JSON Schema.
+    fn is_early_draft(&self) -> bool {
+        let draft = self.root.get("$schema").and_then(Value::as_str);
+        draft.is_some_and(|draft| draft.contains("/draft-0"))
     }
 
     /// Returns false if the type or the listed values of a schema rule out a number.
@@ -452,6 +462,24 @@ mod tests {
         ];
         for schema in schemas {
             assert!(!is_asked("500", &schema, r#"["5e2"]"#), "{schema}");
+        }
+    }
+
+    #[test]
+    fn early_drafts_ignore_what_is_beside_a_reference() {
+        let amount = json!({"$ref": "#/definitions/number", "type": "string"});
+        for (draft, is_asked) in [
+            ("http://json-schema.org/draft-07/schema#", true),
+            ("https://json-schema.org/draft/2020-12/schema", false),
+        ] {
+            let schema = json!({
+                "$schema": draft,
+                "definitions": {"number": {}},
+                "properties": {"amount": amount},
+            });
+            let asks = with_patterns([("amount", "500")]);
+            let reason = asks.reason(r#"{"amount": "5e2"}"#, &schema);
+            assert_eq!(reason.is_some(), is_asked, "{draft}");
         }
     }
 
