@@ -280,7 +280,10 @@ impl ServerTokens {
                 Ok(old)
             }
             // There is no other yet, for example since the authorization server was not found.
-            Ok(None) if is_same(old.as_ref(), state.access()) => Ok(old),
+            Ok(None) if old.is_some() && is_same(old.as_ref(), state.access()) => {
+                state.refresh_failed = Some(Instant::now());
+                Ok(old)
+            }
             outcome => outcome,
         }
     }
@@ -498,15 +501,15 @@ impl ServerTokens {
         let access = tokens.access.clone();
         let scopes = granted.unwrap_or(asked);
         state.refreshed = None;
-        self.keep_locked(
-            state,
-            Some(StoredLogin {
-                registration,
-                tokens: Some(tokens),
-                scopes,
-            }),
-        )
-        .await?;
+        let login = StoredLogin {
+            registration,
+            tokens: Some(tokens),
+            scopes,
+        };
+        // The next refresh saves it again.
+        if let Err(problem) = self.keep_locked(state, Some(login)).await {
+            tracing::warn!(error = %problem, "failed to save a login");
+        }
         Ok(access)
     }
 
