@@ -8,6 +8,7 @@ use crate::json::string::push_string;
 use crate::schema::compiled::CompiledSchema;
 use crate::schema::evaluation::is_valid;
 use crate::schema::flattened::FlattenedNames;
+use crate::schema::flattened_union::{CLOSING, refuse_other_variants, remove_closing};
 use crate::schema::normalize::{append_description, normalize, prune};
 use crate::schema::nullable::{NullMeaning, allows_null, strip_null};
 use crate::schema::parameter::{Parameter, ResolvedParameter};
@@ -16,9 +17,6 @@ use crate::schema::{constraints, walk};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// The keywords that say whether an object has further properties, and which.
-const CLOSING: [&str; 2] = ["additionalProperties", "unevaluatedProperties"];
 
 /// The schema of a tool's arguments, as it is published and enforced.
 #[derive(Clone, Debug)]
@@ -469,40 +467,6 @@ fn has_only_properties(map: &Map<String, Value>) -> bool {
     })
 }
 
-/// Makes each variant of an enum refuse the names of its other variants. Beside a type that takes
-/// all other names the root would accept them, and none would read them.
-fn refuse_other_variants(union: &mut Value, root: &Value) {
-    let all = FlattenedNames::of_schema(union, root).names;
-    let Some(map) = union.as_object_mut() else {
-        return;
-    };
-    let shared = map.get("properties").cloned().unwrap_or_default();
-    for keyword in ["oneOf", "anyOf"] {
-        let branches = map.get_mut(keyword).and_then(Value::as_array_mut);
-        for branch in branches.into_iter().flatten() {
-            let own = FlattenedNames::of_schema(branch, root).names;
-            let mut refused = Map::new();
-            for name in all.difference(&own) {
-                if shared.get(name).is_none() {
-                    refused.insert(name.clone(), Value::Bool(false));
-                }
-            }
-            if refused.is_empty() {
-                continue;
-            }
-            // Others may refer to a named variant as it is.
-            *branch = walk::follow(root, branch).clone();
-            let Some(variant) = branch.as_object_mut() else {
-                continue;
-            };
-            let properties = variant.entry("properties").or_insert_with(|| json!({}));
-            if let Some(properties) = properties.as_object_mut() {
-                properties.extend(refused);
-            }
-        }
-    }
-}
-
 /// Returns true if a schema accepts an object without members.
 fn accepts_nothing(schema: &Value, root: &Value) -> bool {
     let whole = json!({ "allOf": [schema], "$defs": root.get("$defs") });
@@ -531,34 +495,4 @@ pub(crate) fn is_object(schema: &Value, root: &Value, depth: usize) -> bool {
         || branches("allOf")
             .is_some_and(|list| list.iter().any(|branch| is_object(branch, root, depth + 1)))
         || map.contains_key("properties")
-}
-
-/// Makes a schema accept the tool's other properties. The root refuses unknown names.
-fn remove_closing(schema: &mut Value, root: &Value) {
-    let is_closed = |value: &Value| {
-        CLOSING
-            .iter()
-            .any(|keyword| value.get(keyword) == Some(&Value::Bool(false)))
-    };
-    // A named branch that closes itself is written out here, because others may refer to it as it
-    // is.
-    let target = walk::follow(root, schema);
-    if is_closed(target) {
-        *schema = target.clone();
-    }
-    let Some(map) = schema.as_object_mut() else {
-        return;
-    };
-    for keyword in CLOSING {
-        if map.get(keyword) == Some(&Value::Bool(false)) {
-            map.remove(keyword);
-        }
-    }
-    for keyword in ["oneOf", "anyOf", "allOf"] {
-        if let Some(Value::Array(branches)) = map.get_mut(keyword) {
-            for branch in branches {
-                remove_closing(branch, root);
-            }
-        }
-    }
 }

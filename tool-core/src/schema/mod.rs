@@ -12,6 +12,7 @@ pub(crate) mod drafts;
 pub(crate) mod evaluation;
 pub(crate) mod example;
 pub(crate) mod flattened;
+pub(crate) mod flattened_union;
 pub(crate) mod format;
 pub(crate) mod generator;
 pub(crate) mod leaf;

@@ -54,6 +54,46 @@ enum Target {
     Group { id: u32 },
 }
 
+/// An enum in a variant of another one.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "kind")]
+enum Outline {
+    Round(Round),
+    Square { side: u32 },
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(tag = "form")]
+enum Round {
+    Circle { radius: u32 },
+    Ellipse { width: u32, height: u32 },
+}
+
+/// Its schema has two choices, each in a part of `allOf`.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Drawing {
+    #[serde(flatten)]
+    shape: Shape,
+    #[serde(flatten)]
+    owner: Target,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Place {
+    Owned(Target),
+    Near { distance: u32 },
+}
+
+/// Its schema has `oneOf` beside `anyOf`.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct Placed {
+    #[serde(flatten)]
+    shape: Shape,
+    #[serde(flatten)]
+    place: Place,
+}
+
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Numbered {
     serial: u128,
@@ -106,6 +146,42 @@ impl Search {
         #[arg(flatten)] more: BTreeMap<String, u32>,
     ) -> String {
         format!("{shape:?} {more:?}")
+    }
+
+    /// An enum in a variant of another one, beside a map.
+    #[tool]
+    fn outlined(
+        &self,
+        #[arg(flatten)] outline: Outline,
+        #[arg(flatten)] more: BTreeMap<String, u32>,
+    ) -> String {
+        format!("{outline:?} {more:?}")
+    }
+
+    /// Two enums of one struct, beside a map.
+    #[tool]
+    fn drawn_for(
+        &self,
+        #[arg(flatten)] drawing: Drawing,
+        #[arg(flatten)] more: BTreeMap<String, u32>,
+    ) -> String {
+        format!("{:?} {:?} {more:?}", drawing.shape, drawing.owner)
+    }
+
+    /// An enum with a tag and one without in one struct, beside a map.
+    #[tool]
+    fn placed(
+        &self,
+        #[arg(flatten)] placed: Placed,
+        #[arg(flatten)] more: BTreeMap<String, u32>,
+    ) -> String {
+        format!("{:?} {:?} {more:?}", placed.shape, placed.place)
+    }
+
+    /// An enum that refuses unknown names, in a variant of another one.
+    #[tool]
+    fn found(&self, query: String, #[arg(flatten)] place: Place) -> String {
+        format!("{query} {place:?}")
     }
 
     /// An enum whose tag is the name of its entry.
@@ -177,6 +253,58 @@ fn no_entry_is_lost_between_an_enum_and_a_map() {
     );
     let of_another_variant = r#"{"kind":"circle","radius":3,"side":4}"#;
     assert_eq!(answer("drawn_with_more", of_another_variant), None);
+}
+
+// D6
+#[test]
+fn no_entry_is_lost_between_a_nested_enum_and_a_map() {
+    assert_eq!(
+        answer(
+            "outlined",
+            r#"{"kind":"Round","form":"Circle","radius":3,"more":4}"#
+        )
+        .as_deref(),
+        Some(r#"Round(Circle { radius: 3 }) {"more": 4}"#)
+    );
+    let of_another_variant = r#"{"kind":"Round","form":"Circle","radius":3,"width":4}"#;
+    assert_eq!(answer("outlined", of_another_variant), None);
+}
+
+// D6
+#[test]
+fn no_entry_is_lost_between_two_enums_and_a_map() {
+    assert_eq!(
+        answer(
+            "drawn_for",
+            r#"{"kind":"circle","radius":3,"User":"ann","more":4}"#
+        )
+        .as_deref(),
+        Some(r#"Circle { radius: 3 } User("ann") {"more": 4}"#)
+    );
+    let of_another_variant = r#"{"kind":"circle","radius":3,"User":"ann","side":4}"#;
+    assert_eq!(answer("drawn_for", of_another_variant), None);
+}
+
+// D6
+#[test]
+fn two_enums_beside_a_map_take_the_names_of_each_other() {
+    assert_eq!(
+        answer(
+            "placed",
+            r#"{"kind":"circle","radius":3,"distance":5,"more":4}"#
+        )
+        .as_deref(),
+        Some(r#"Circle { radius: 3 } Near { distance: 5 } {"more": 4}"#)
+    );
+}
+
+// D6
+#[test]
+fn a_closed_enum_in_a_variant_leaves_the_entries_of_others() {
+    assert_eq!(
+        answer("found", r#"{"query":"x","User":"ann"}"#).as_deref(),
+        Some(r#"x Owned(User("ann"))"#)
+    );
 }
 
 // D6
