@@ -262,7 +262,7 @@ impl EqualityRules {
 fn receive(value: &mut Value, digits: &mut RoundedNumbers, schema: &Value, root: &Value) {
     let schema = match walk::follow(root, schema) {
         Value::Object(map) => match walk::branches(map, "anyOf").collect::<Vec<_>>().as_slice() {
-            [some, none] if is_null_only(none) => walk::follow(root, some),
+            [some, none] | [none, some] if is_null_only(none) => walk::follow(root, some),
             _ => walk::follow(root, schema),
         },
         other => other,

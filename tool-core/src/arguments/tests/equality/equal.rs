@@ -265,6 +265,20 @@ fn a_schema_given_at_run_time_fills_in_those_of_its_defaults_that_it_accepts() {
     assert!(!equal(tool, "{}", r#"{"limit":null}"#));
 }
 
+// R-C1
+#[test]
+fn an_approved_number_is_rounded_on_either_side_of_null() {
+    let approved = |branches: Value| {
+        let schema = json!({"type": "object", "properties": {"n": {"anyOf": branches}}});
+        let rules = EqualityRules::of_schema(&schema);
+        rules.approved_text(r#"{"n":123456789012345678901233}"#, &schema)
+    };
+    assert_eq!(
+        approved(json!([{"type": "null"}, {"type": "number"}])),
+        approved(json!([{"type": "number"}, {"type": "null"}]))
+    );
+}
+
 #[test]
 fn a_tool_with_many_defaults_compares_each_by_its_name() {
     let declared = (0..200).map(|number| (format!("p{number}"), json!({"default": number})));
