@@ -63,7 +63,7 @@ impl<'r> UnionChange<'r> {
     }
 
     fn remove_closing(&mut self, schema: &mut Value) -> bool {
-        self.change(schema, |this, schema| this.remove_closing_of_parts(schema))
+        self.change(schema, Self::remove_closing_of_parts)
     }
 
     fn remove_closing_of_parts(&mut self, schema: &mut Value) -> bool {
