@@ -31,7 +31,7 @@ impl OpenDecision {
     }
 }
 
-/// What became of a decision.
+/// The outcome of a decision.
 pub(crate) struct DecisionOutcome {
     pub(crate) response: ToolResponse,
     /// True if the call was refused before it ran, and waits for another decision.

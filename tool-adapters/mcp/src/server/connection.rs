@@ -947,7 +947,7 @@ impl ServerHandler for Connection {
         let client_session = self.client_session(context)?;
         let client = client(context);
         // The principal may have gone between the check of the request and the look for its
-        // session, which nobody would end then.
+        // session, which would stay then.
         if !self.is_still_of(&client, context) {
             let message = "the client may use this server no more";
             return Err(ErrorData::invalid_request(message, None));
