@@ -48,7 +48,10 @@ pub(crate) fn router(state: &ServerState) -> Router {
         .with_cancellation_token(settings.shutdown.child_token());
     let state = Arc::new(state.clone());
     let shared = Arc::<SharedSessions>::default();
-    state.endpoints.add(&sessions, &shared);
+    let opened = Arc::downgrade(&sessions);
+    state.endpoints.add(opened);
+    let by_client = Arc::downgrade(&shared);
+    state.endpoints.add(by_client);
     let gate = Arc::new(Gate {
         state,
         sessions: Arc::clone(&sessions),

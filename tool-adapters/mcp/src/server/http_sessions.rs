@@ -11,6 +11,7 @@ use crate::server::client::{Client, Identity};
 use crate::server::connection::Connection;
 use crate::server::passed_on;
 use crate::server::request_ids::{RandomIds, random_id};
+use crate::server::session::EndSessions;
 use crate::server::session_streams::{CAPACITY, Event, RunningHandler, SessionStreams, events};
 use futures_util::Stream;
 use parking_lot::Mutex;
@@ -144,8 +145,17 @@ impl HttpSessions {
         }
     }
 
-    /// Ends the sessions of the principals that are gone.
-    pub(crate) fn end_of(&self, is_gone: &dyn Fn(&str) -> bool) {
+    /// Ends a session, if it is open.
+    pub(crate) fn end(&self, id: &str) {
+        let ended = self.open.lock().sessions.remove(id);
+        if let Some(session) = ended {
+            session.end();
+        }
+    }
+}
+
+impl EndSessions for HttpSessions {
+    fn end_of(&self, is_gone: &dyn Fn(&str) -> bool) {
         let is_of_gone = |session: &HttpSession| session.opener.0.principal().is_some_and(is_gone);
         let ended = self
             .open
@@ -154,14 +164,6 @@ impl HttpSessions {
             .extract_if(|_, session| is_of_gone(session))
             .collect::<Vec<_>>();
         for (_, session) in ended {
-            session.end();
-        }
-    }
-
-    /// Ends a session, if it is open.
-    pub(crate) fn end(&self, id: &str) {
-        let ended = self.open.lock().sessions.remove(id);
-        if let Some(session) = ended {
             session.end();
         }
     }

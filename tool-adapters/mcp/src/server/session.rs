@@ -3,7 +3,6 @@
 use crate::server::changes::ChangeNotifier;
 use crate::server::client::{Client, FindPrincipal, Identity};
 use crate::server::client_requests;
-use crate::server::http_sessions::HttpSessions;
 use crate::server::open_answers::{OpenAnswer, OpenAnswers};
 use crate::server::request_ids::random_id;
 use crate::server::unclaimed::{AwaitedCall, UnclaimedCalls};
@@ -186,44 +185,28 @@ impl Refreshes {
     }
 }
 
-/// The endpoints of a server, whose sessions can be ended by their principals.
+/// Sessions of an endpoint that can be ended by their principals.
+pub(crate) trait EndSessions: Send + Sync {
+    /// Ends the sessions and streams of the principals that are gone.
+    fn end_of(&self, is_gone: &dyn Fn(&str) -> bool);
+}
+
+/// The sessions of all endpoints of a server, while they are there.
 #[derive(Default)]
-pub(crate) struct Endpoints(Mutex<Vec<EndpointSessions>>);
-
-/// The sessions of an endpoint, while it is there: those that clients have opened, and those that
-/// requests share.
-#[derive(Clone)]
-struct EndpointSessions {
-    opened: Weak<HttpSessions>,
-    shared: Weak<SharedSessions>,
-}
-
-impl EndpointSessions {
-    fn is_there(&self) -> bool {
-        self.opened.strong_count() > 0 || self.shared.strong_count() > 0
-    }
-}
+pub(crate) struct Endpoints(Mutex<Vec<Weak<dyn EndSessions>>>);
 
 impl Endpoints {
-    pub(crate) fn add(&self, opened: &Arc<HttpSessions>, shared: &Arc<SharedSessions>) {
-        let mut endpoints = self.0.lock();
-        endpoints.retain(EndpointSessions::is_there);
-        endpoints.push(EndpointSessions {
-            opened: Arc::downgrade(opened),
-            shared: Arc::downgrade(shared),
-        });
+    pub(crate) fn add(&self, sessions: Weak<dyn EndSessions>) {
+        let mut all = self.0.lock();
+        all.retain(|sessions| sessions.strong_count() > 0);
+        all.push(sessions);
     }
 
     /// Ends the sessions and streams of the principals that are gone.
     pub(crate) fn end_sessions(&self, is_gone: &dyn Fn(&str) -> bool) {
-        let endpoints = self.0.lock().clone();
-        for endpoint in endpoints {
-            if let Some(opened) = endpoint.opened.upgrade() {
-                opened.end_of(is_gone);
-            }
-            if let Some(shared) = endpoint.shared.upgrade() {
-                shared.end_of(is_gone);
-            }
+        let all = self.0.lock().clone();
+        for sessions in all.iter().filter_map(Weak::upgrade) {
+            sessions.end_of(is_gone);
         }
     }
 }
@@ -721,8 +704,20 @@ impl SharedSessions {
         Ok(session)
     }
 
-    /// Removes the sessions of the principals that are gone, and ends their streams of changes.
-    pub(crate) fn end_of(&self, is_gone: &dyn Fn(&str) -> bool) {
+    /// Removes the session of a client that has ended, so that the next request opens another.
+    pub(crate) fn remove(&self, client: &Client, ended: &Arc<ClientSession>) {
+        let mut sessions = self.0.lock();
+        if sessions
+            .get(&client.identity)
+            .is_some_and(|shared| Arc::ptr_eq(&shared.session, ended))
+        {
+            sessions.remove(&client.identity);
+        }
+    }
+}
+
+impl EndSessions for SharedSessions {
+    fn end_of(&self, is_gone: &dyn Fn(&str) -> bool) {
         let is_of_gone = |identity: &Identity| match identity {
             Identity::Principal(principal) => is_gone(principal),
             _ => false,
@@ -734,17 +729,6 @@ impl SharedSessions {
             .collect::<Vec<_>>();
         // Dropped without the lock.
         drop(ended);
-    }
-
-    /// Removes the session of a client that has ended, so that the next request opens another.
-    pub(crate) fn remove(&self, client: &Client, ended: &Arc<ClientSession>) {
-        let mut sessions = self.0.lock();
-        if sessions
-            .get(&client.identity)
-            .is_some_and(|shared| Arc::ptr_eq(&shared.session, ended))
-        {
-            sessions.remove(&client.identity);
-        }
     }
 }
 
@@ -772,8 +756,9 @@ mod tests {
     fn endpoints_whose_router_is_dropped_are_forgotten() {
         let endpoints = Endpoints::default();
         for _ in 0..3 {
-            let opened = HttpSessions::new(Duration::MAX, CancellationToken::new());
-            endpoints.add(&Arc::new(opened), &Arc::default());
+            let shared = Arc::<SharedSessions>::default();
+            let sessions = Arc::downgrade(&shared);
+            endpoints.add(sessions);
         }
         assert_eq!(endpoints.0.lock().len(), 1, "the last is not looked at yet");
     }

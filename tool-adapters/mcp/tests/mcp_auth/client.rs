@@ -196,7 +196,7 @@ async fn a_fault_of_the_token_endpoint_keeps_the_login() {
         let person = Person::default();
         let store = MemoryLoginStore::default();
         let url = protected(&issuer).await;
-        issuer.behaviour().lifetime = Some(1);
+        issuer.behaviour().lifetime = Some(0);
         let first = connect(&url, person.login().store(store.clone()))
             .await
             .expect("a connection");
@@ -426,7 +426,7 @@ async fn a_login_that_was_not_saved_replays_no_token() {
     let person = Person::default();
     let store = FullStore::default();
     let url = protected(&issuer).await;
-    issuer.behaviour().lifetime = Some(1);
+    issuer.behaviour().lifetime = Some(0);
     let tools = connect(&url, person.login().store(store.clone()))
         .await
         .expect("a connection");
