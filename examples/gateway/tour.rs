@@ -16,6 +16,15 @@ const EVERYTHING: &str = "@modelcontextprotocol/server-everything@2026.8.31";
 /// A server of MCP Apps of the protocol's authors: one of its tools shows its result on a page.
 const APPS: &str = "@modelcontextprotocol/server-budget-allocator@2.0.3";
 
+/// The policy of the servers of npm. Node takes long to start them while much else runs.
+const NPM_POLICY: &str = r#"
+[servers.everything]
+timeout = "2m"
+
+[servers.budget]
+timeout = "2m"
+"#;
+
 /// Runs the example, or the server of notes that it starts.
 #[tokio::main]
 pub(crate) async fn run() -> Outcome<()> {
@@ -30,6 +39,7 @@ pub(crate) async fn run() -> Outcome<()> {
 }
 
 async fn show(folder: &Path) -> Outcome<()> {
+    let mut policy = include_str!("policy.toml").to_owned();
     let mut servers = Map::new();
     servers.insert(
         "notes".to_owned(),
@@ -45,6 +55,7 @@ async fn show(folder: &Path) -> Outcome<()> {
             "budget".to_owned(),
             json!({"command": "npx", "args": ["-y", APPS, "--stdio"]}),
         );
+        policy.push_str(NPM_POLICY);
     } else {
         println!("skipped: the servers of npm, as Node or its registry is not there");
     }
@@ -53,14 +64,15 @@ async fn show(folder: &Path) -> Outcome<()> {
         policy: Some(folder.join("policy.toml")),
     };
     std::fs::write(&files.config, json!({"mcpServers": servers}).to_string())?;
-    std::fs::write(folder.join("policy.toml"), include_str!("policy.toml"))?;
+    std::fs::write(folder.join("policy.toml"), policy)?;
 
     let gateway = Gateway::open(files).await?;
     for server in gateway.servers() {
-        let state = server.error.map_or_else(
-            || "connected".to_owned(),
-            |error| format!("not connected: {error}"),
-        );
+        let state = match server.error {
+            Some(error) => format!("not connected: {error}"),
+            None if server.is_up => "connected".to_owned(),
+            None => "not connected yet".to_owned(),
+        };
         println!("server {}: {state}", server.name);
     }
     let mut client = Client::connect(&gateway).await?;
