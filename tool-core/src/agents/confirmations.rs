@@ -74,7 +74,8 @@ impl AgentExecutor {
     }
 
     /// Denies the action of a token. It does not run, and the response is `DENIED`. The audit log,
-    /// the hooks and the metrics see the denial, as they see the action of an approval.
+    /// the hooks and the metrics see the denial, as they see the action of an approval. Dropping the
+    /// future does not stop a denial that has begun.
     pub async fn deny(&self, token: &str) -> ToolResponse {
         self.decide(Decision::deny(token)).await
     }
@@ -165,9 +166,13 @@ impl AgentExecutor {
         let token = self.agents.runtime.signer().sign(&own);
         let decision = decision.clone().on(token);
         let decided = session.decide(&decision, None);
-        let response = match select(abandoned, pin!(decided)).await {
-            Either::Left(_) => Err(ToolError::cancelled("the caller has gone away")),
-            Either::Right((response, _)) => Ok(response),
+        let response = if decision.is_approval() {
+            match select(abandoned, pin!(decided)).await {
+                Either::Left(_) => Err(ToolError::cancelled("the caller has gone away")),
+                Either::Right((response, _)) => Ok(response),
+            }
+        } else {
+            Ok(decided.await)
         };
         // If the store does not answer, the call may have run.
         if session.0.record.pending(&own.id).await == Ok(Some(own)) {

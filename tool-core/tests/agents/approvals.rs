@@ -152,6 +152,46 @@ async fn a_decision_on_an_action_reaches_the_hooks() {
     assert_eq!(*seen.lock().expect("no panic"), wanted);
 }
 
+/// Tells it after a while.
+struct SlowToTell(Decided);
+
+impl Hook for SlowToTell {
+    fn after<'a>(
+        &'a self,
+        call: &'a HookedCall<'a>,
+        response: &'a mut ToolResponse,
+    ) -> HookFuture<'a, ()> {
+        Box::pin(async move {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            self.0.after(call, response).await;
+        })
+    }
+}
+
+// R-C1
+#[tokio::test(start_paused = true)]
+async fn a_denial_whose_caller_goes_away_reaches_the_hooks() {
+    let seen = Arc::<Mutex<Vec<String>>>::default();
+    let nothing = ToolContext::builder().build().expect("nothing");
+    let runtime = Runtime::builder(nothing)
+        .hook(SlowToTell(Decided(Arc::clone(&seen))))
+        .build();
+    let mail = careful();
+    let agents = builder(MemoryAgentToolStore::new(), [&mail])
+        .runtime(runtime.expect("sound"))
+        .build()
+        .expect("sound");
+    give(&agents, "alice", "mail").await;
+    let (_, token) = asked(&agents).await;
+    let alice = agents.executor("alice");
+    let denying = tokio::time::timeout(Duration::from_millis(100), alice.deny(&token));
+    denying.await.expect_err("the caller goes away");
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let wanted = [r#"false by Some("agent:alice")"#];
+    assert_eq!(*seen.lock().expect("no panic"), wanted);
+    assert_eq!(open(&agents).await, 0);
+}
+
 // R-C1
 #[tokio::test(start_paused = true)]
 async fn action_expires_with_its_token() {
