@@ -950,7 +950,7 @@ impl<M: Model> AgentLoop<M> {
             return Ok(None);
         };
         let note = decision_begun_note(&pending, decision, &mark);
-        let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
+        let call = pending.into_call();
         self.open_decisions.push(OpenDecision {
             decision: decision.clone(),
             call: call.clone(),

@@ -1188,33 +1188,30 @@ mod tests {
         assert_eq!(response.data_json(), Some("12"), "{response}");
     }
 
-    // M35
-    #[tokio::test]
-    async fn without_an_engine_a_passing_refusal_waits_on() {
+    /// Approves a call twice without an engine, and refuses it once. Returns the note about it.
+    async fn note_after_a_refusal(refusal: ToolError) -> String {
         let host = Host::default();
         let steps = Arc::new(PlainSteps::new());
         let (mut agent, reply) = waiting_in(&host, &steps).await;
         let token = reply.confirmations().next().expect("waits").token.clone();
-        host.refusals.lock().push(ToolError::transient("too busy"));
+        host.refusals.lock().push(refusal);
         send(&steps, &Decision::approve(&token));
         send(&steps, &Decision::approve(&token));
         let _ = agent.decided(reply).await;
-        let note = last_note(&agent);
+        last_note(&agent)
+    }
+
+    // M35
+    #[tokio::test]
+    async fn without_an_engine_a_passing_refusal_waits_on() {
+        let note = note_after_a_refusal(ToolError::transient("too busy")).await;
         assert!(note.ends_with("12"), "{note}");
     }
 
     // M35
     #[tokio::test]
     async fn an_approved_call_that_is_refused_waits_on() {
-        let host = Host::default();
-        let steps = Arc::new(PlainSteps::new());
-        let (mut agent, reply) = waiting_in(&host, &steps).await;
-        let token = reply.confirmations().next().expect("waits").token.clone();
-        host.refusals.lock().push(ToolError::auth("not now"));
-        send(&steps, &Decision::approve(&token));
-        send(&steps, &Decision::approve(&token));
-        let _ = agent.decided(reply).await;
-        let note = last_note(&agent);
+        let note = note_after_a_refusal(ToolError::auth("not now")).await;
         assert!(note.ends_with("12"), "{note}");
     }
 

@@ -1,7 +1,7 @@
 //! Calls that wait for a person's approval, and the signed tokens by which they are approved.
 
 use crate::call::approval_form::{ShownCall, argument_lines};
-use crate::call::{ApprovalReason, Mode};
+use crate::call::{ApprovalReason, Mode, ToolCall};
 use crate::text::{decode_hex, escape_invisible, hex, is_invisible};
 use hmac::{Hmac, KeyInit, Mac};
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,11 @@ pub struct PendingCall {
 pub(crate) const CLOCK_DIFFERENCE: Duration = Duration::from_secs(2 * 3_600);
 
 impl PendingCall {
+    /// Returns the call that waits, with its id, and with its arguments in canonical form.
+    pub fn into_call(self) -> ToolCall {
+        ToolCall::new(self.call_id, self.tool, self.arguments)
+    }
+
     /// Describes the call to a person: the first arguments, shortened if they are long, and how
     /// much is missing. Characters that a person does not see, or that change the order of others,
     /// are escaped. [`payload`](Self::payload) shows the rest of what was shortened, and

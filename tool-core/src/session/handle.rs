@@ -167,11 +167,10 @@ impl Session {
         events: Option<&EventSender>,
     ) -> ToolResponse {
         let finding = async {
-            let found = self.check_decision(decision).await;
-            let Err(refused) = &found else {
-                return Ok(found.ok().map(DecidedCall::found));
-            };
-            not_taken_yet(refused).map_or(Ok(None), Err)
+            match self.check_decision(decision).await {
+                Ok(pending) => Ok(Some(DecidedCall::found(pending))),
+                Err(refused) => not_taken_yet(&refused).map_or(Ok(None), Err),
+            }
         };
         let decided = record(steps, "decision", finding).await.ok().flatten();
         let unknown = ToolCall::new("", "", "");
@@ -837,8 +836,7 @@ impl Session {
         if let Ok(pending) = pending
             && !response.meta().tool().is_empty()
         {
-            let call = ToolCall::new(pending.call_id, pending.tool, pending.arguments);
-            events.not_run(&call, &response);
+            events.not_run(&pending.into_call(), &response);
         }
         response
     }
@@ -1180,7 +1178,7 @@ struct DecidedCall {
 impl DecidedCall {
     fn found(pending: PendingCall) -> Self {
         Self {
-            call: ToolCall::new(pending.call_id, pending.tool, pending.arguments),
+            call: pending.into_call(),
             decided_at: SystemTime::now(),
         }
     }

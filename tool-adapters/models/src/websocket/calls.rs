@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tool_core::session::{Decision, PendingCall, Turn};
+use tool_core::session::{Decision, Turn};
 use tool_core::trace::SpanHandle;
 use tool_core::{ErrorKind, Session, ToolCall, ToolError, ToolResponse};
 
@@ -205,7 +205,7 @@ impl LiveCalls {
             if let Ok(pending) = session.pending_call(decision.token()).await
                 && let Some(known) = decisions.lock().get_mut(&number)
             {
-                known.call = Some(call_of(pending));
+                known.call = Some(pending.into_call());
             }
             let begins = !decision.is_approval() || !is_over.load(Ordering::SeqCst);
             let ended = if begins {
@@ -438,15 +438,11 @@ async fn given_up(session: &Session, decision: &Decision) -> FinishedWork {
     let response = match session.check_decision(decision).await {
         Ok(pending) => {
             let message = "the conversation ended before the call ran, and the call waits for another decision";
-            session.refuse(&call_of(pending), ToolError::cancelled(message))
+            session.refuse(&pending.into_call(), ToolError::cancelled(message))
         }
         Err(response) => *response,
     };
     decided(session, decision, response).await
-}
-
-fn call_of(pending: PendingCall) -> ToolCall {
-    ToolCall::new(pending.call_id, pending.tool, pending.arguments)
 }
 
 /// Returns the outcome of a decision, with its note for the model.
